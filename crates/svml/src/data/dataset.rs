@@ -1,0 +1,459 @@
+//! The training data: rows, classes and schema, from files or from memory, and the choice of rows and classes.
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+
+use super::options::{Format, Missing, ReadOptions};
+use super::schema::{Schema, TargetColumn};
+use super::{MAX_COLUMNS, cell, encode, labels, libsvm, source, training};
+
+/// Rows as numbers, with their classes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    pub(super) x: Matrix,
+    pub(super) y: Vec<usize>,
+    pub(super) classes: Vec<String>,
+    pub(super) schema: Schema,
+}
+
+impl Dataset {
+    /// Reads a file; its format is found from its content unless the options give it.
+    pub fn from_path(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self> {
+        Self::from_text(&source::text_of_path(path.as_ref())?, options)
+    }
+
+    /// Reads all of a reader; the format is found from the content unless the options give it.
+    pub fn from_reader(reader: impl Read, options: &ReadOptions) -> Result<Self> {
+        Self::from_text(&source::text_of_reader(reader)?, options)
+    }
+
+    /// Reads a table of cells.
+    pub fn from_csv(reader: impl Read, options: &ReadOptions) -> Result<Self> {
+        training::read(&source::text_of_reader(reader)?, options)
+    }
+
+    /// Reads rows in the LIBSVM format.
+    pub fn from_libsvm(reader: impl Read, options: &ReadOptions) -> Result<Self> {
+        libsvm::read(&source::text_of_reader(reader)?, options)
+    }
+
+    fn from_text(text: &str, options: &ReadOptions) -> Result<Self> {
+        let sparse = match options.format {
+            Some(format) => format == Format::Libsvm,
+            None => libsvm::is_libsvm(text, false),
+        };
+        if sparse {
+            libsvm::read(text, options)
+        } else {
+            training::read(text, options)
+        }
+    }
+
+    /// Takes rows and labels from memory. Columns are named x1, x2, ... and the target `class`.
+    ///
+    /// NaN stands for a missing value and is let through here, so that [`Dataset::with_missing`] can say
+    /// what is done with it; until then [`Dataset::check_missing`] refuses it.
+    pub fn new<L: ToString>(x: Matrix, labels: &[L]) -> Result<Self> {
+        if x.rows() == 0 {
+            return Err(Error::NoRows(String::new()));
+        }
+        if labels.len() != x.rows() {
+            return Err(Error::Shape {
+                what: "labels, one for each row".to_owned(),
+                found: labels.len(),
+                expected: x.rows(),
+            });
+        }
+        if x.cols() == 0 {
+            return Err(Error::Shape {
+                what: "columns of the matrix, at least one".to_owned(),
+                found: 0,
+                expected: 1,
+            });
+        }
+        if x.cols() > MAX_COLUMNS {
+            return Err(Error::Parameter {
+                name: "columns",
+                value: x.cols().to_string(),
+                bound: format!("at most {MAX_COLUMNS}"),
+            });
+        }
+        let names: Vec<String> = (1..=x.cols()).map(|j| format!("x{j}")).collect();
+        for (i, row) in x.iter_rows().enumerate() {
+            for (value, name) in row.iter().zip(&names) {
+                encode::in_range(*value, i + 1, name)?;
+            }
+        }
+        let texts: Vec<String> = labels
+            .iter()
+            .map(|label| label.to_string().trim().to_owned())
+            .collect();
+        if let Some(i) = texts
+            .iter()
+            .position(|t| t.is_empty() || t.eq_ignore_ascii_case("nan"))
+        {
+            return Err(Error::Parameter {
+                name: "label",
+                value: format!("'{}' of row {}", texts[i], i + 1),
+                bound: "a text or a number; leave out rows without a class".to_owned(),
+            });
+        }
+        let labels = labels::encode(texts.iter().map(String::as_str));
+        let target = TargetColumn {
+            name: "class".to_owned(),
+            position: x.cols(),
+            numeric: labels.numeric,
+        };
+        Ok(Self {
+            x,
+            y: labels.y,
+            classes: labels.classes,
+            schema: Schema::of_numbers(names, target, Format::Csv),
+        })
+    }
+
+    /// Sets what is done with missing values (NaN), and does it: [`Missing::Refuse`] gives an error if there
+    /// are any, [`Missing::Drop`] leaves out their rows, and classes that have no others,
+    /// [`Missing::Impute`] keeps them for the model to fill.
+    pub fn with_missing(mut self, missing: Missing) -> Result<Self> {
+        self.schema.missing = missing;
+        match missing {
+            Missing::Refuse => self.check_missing()?,
+            Missing::Drop => {
+                let complete: Vec<usize> = (0..self.rows())
+                    .filter(|&i| !self.x.row(i).iter().any(|v| v.is_nan()))
+                    .collect();
+                if complete.is_empty() {
+                    return Err(Error::NoRows(
+                        " without a missing value; impute them or remove the columns that have most"
+                            .to_owned(),
+                    ));
+                }
+                if complete.len() < self.rows() {
+                    self = self.select(&complete).without_empty_classes();
+                }
+            }
+            Missing::Impute => {
+                let empty = (0..self.columns()).find(|&j| self.x.col(j).all(f64::is_nan));
+                if let Some(j) = empty {
+                    return Err(Error::Parameter {
+                        name: "missing",
+                        value: missing.to_string(),
+                        bound: format!(
+                            "used on columns with at least one value; column {} has none: remove it",
+                            self.encoded_name(j)
+                        ),
+                    });
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// Refuses missing values (NaN) unless the model is to fill them.
+    pub fn check_missing(&self) -> Result<()> {
+        if self.schema.missing == Missing::Impute {
+            return Ok(());
+        }
+        for (i, row) in self.x.iter_rows().enumerate() {
+            if let Some(j) = row.iter().position(|v| v.is_nan()) {
+                return Err(Error::Missing {
+                    row: i + 1,
+                    column: self.encoded_name(j),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn encoded_name(&self, column: usize) -> String {
+        let names = self.schema.encoded_names();
+        names
+            .get(column)
+            .map(|name| cell::excerpt(name))
+            .unwrap_or_default()
+    }
+
+    /// Names the raw columns, as a header would. If one of them takes the name of the target, the target's
+    /// name gets underscores appended until it is free.
+    pub fn with_names(mut self, names: Vec<String>) -> Result<Self> {
+        if names.len() != self.schema.columns.len() {
+            return Err(Error::Shape {
+                what: "names, one for each column".to_owned(),
+                found: names.len(),
+                expected: self.schema.columns.len(),
+            });
+        }
+        let mut seen = HashSet::with_capacity(names.len());
+        for name in &names {
+            // Cells of a header are trimmed, so a name with such ends could never be matched.
+            if name.trim() != name || name.is_empty() || !seen.insert(name.as_str()) {
+                return Err(Error::Parameter {
+                    name: "column name",
+                    value: format!("'{}'", cell::excerpt(name)),
+                    bound: "not empty, without white space at its ends, and given only once"
+                        .to_owned(),
+                });
+            }
+        }
+        while seen.contains(self.schema.target.name.as_str()) {
+            self.schema.target.name.push('_');
+        }
+        for (column, name) in self.schema.columns.iter_mut().zip(names) {
+            column.name = name;
+        }
+        self.schema.header = true;
+        Ok(self)
+    }
+
+    /// The encoded rows.
+    pub fn x(&self) -> &Matrix {
+        &self.x
+    }
+
+    /// The class of each row, as an index into [`Dataset::classes`].
+    pub fn y(&self) -> &[usize] {
+        &self.y
+    }
+
+    /// The classes, sorted: by value if all are numbers, else by bytes.
+    pub fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    /// What the columns are and how they were encoded.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.x.rows()
+    }
+
+    /// Number of encoded columns.
+    pub fn columns(&self) -> usize {
+        self.x.cols()
+    }
+
+    /// Number of rows of each class.
+    pub fn class_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.classes.len()];
+        for &class in &self.y {
+            counts[class] += 1;
+        }
+        counts
+    }
+
+    /// The rows named by `rows`, in that order; classes and schema stay as they are.
+    ///
+    /// # Panics
+    ///
+    /// If an index is not below [`Dataset::rows`].
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            x: self.x.select_rows(rows),
+            y: rows.iter().map(|&i| self.y[i]).collect(),
+            classes: self.classes.clone(),
+            schema: self.schema.clone(),
+        }
+    }
+
+    /// Only the rows of some classes.
+    pub fn keep_classes(&self, classes: &[&str]) -> Result<Self> {
+        let mut keep = vec![false; self.classes.len()];
+        for &class in classes {
+            let name = labels::canonical(class.trim(), self.schema.target.numeric);
+            match self.classes.iter().position(|known| *known == name) {
+                Some(class) => keep[class] = true,
+                None => {
+                    return Err(Error::Parameter {
+                        name: "class",
+                        value: format!("'{}'", cell::excerpt(class)),
+                        bound: format!(
+                            "a class of the target {}: {}",
+                            cell::excerpt(&self.schema.target.name),
+                            cell::listed(&self.classes, 20)
+                        ),
+                    });
+                }
+            }
+        }
+        let rows: Vec<usize> = (0..self.rows()).filter(|&i| keep[self.y[i]]).collect();
+        if rows.is_empty() {
+            return Err(Error::NoRows(" of the classes to be kept".to_owned()));
+        }
+        Ok(self.select(&rows).without_empty_classes())
+    }
+
+    /// Renames each class to what `name` makes of it; classes that get one name become one class. Labels that
+    /// are later read with new rows are not renamed.
+    pub fn group_classes(&self, name: impl Fn(&str) -> String) -> Self {
+        let names: Vec<String> = self.classes.iter().map(|class| name(class)).collect();
+        let labels = labels::encode(self.y.iter().map(|&class| names[class].as_str()));
+        let mut schema = self.schema.clone();
+        schema.target.numeric = labels.numeric;
+        Self {
+            x: self.x.clone(),
+            y: labels.y,
+            classes: labels.classes,
+            schema,
+        }
+    }
+
+    fn without_empty_classes(mut self) -> Self {
+        let counts = self.class_counts();
+        let mut place = vec![0; counts.len()];
+        let mut kept = Vec::new();
+        for (class, name) in std::mem::take(&mut self.classes).into_iter().enumerate() {
+            place[class] = kept.len();
+            if counts[class] > 0 {
+                kept.push(name);
+            }
+        }
+        self.classes = kept;
+        for class in &mut self.y {
+            *class = place[*class];
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    fn matrix(rows: &[&[f64]]) -> Matrix {
+        Matrix::from_rows(rows).unwrap()
+    }
+
+    fn with_gaps() -> Dataset {
+        let x = matrix(&[&[1.0, 2.0], &[f64::NAN, 3.0], &[4.0, 5.0], &[6.0, f64::NAN]]);
+        Dataset::new(x, &["b", "a", "c", "b"]).unwrap()
+    }
+
+    #[test]
+    fn from_memory() {
+        let data = Dataset::new(matrix(&[&[1.0], &[2.0], &[3.0]]), &[1.0, -1.0, 1.0]).unwrap();
+        assert_eq!(data.classes(), ["-1", "1"]);
+        assert_eq!(data.y(), [1, 0, 1]);
+        assert_eq!(data.class_counts(), [1, 2]);
+        assert_eq!(data.schema().encoded_names(), ["x1"]);
+        data.schema().validate().unwrap();
+        data.check_missing().unwrap();
+    }
+
+    #[test]
+    fn arrays_that_do_not_fit() {
+        let new = |x: Matrix, labels: &[&str]| Dataset::new(x, labels).unwrap_err();
+        assert!(matches!(new(Matrix::zeros(0, 2), &[]), Error::NoRows(_)));
+        assert!(matches!(
+            new(Matrix::zeros(2, 1), &["a"]),
+            Error::Shape { .. }
+        ));
+        assert!(matches!(
+            new(Matrix::zeros(1, 0), &["a"]),
+            Error::Shape { .. }
+        ));
+        for value in [f64::INFINITY, -1e301] {
+            assert!(matches!(
+                new(matrix(&[&[0.0, 1.0], &[0.0, value]]), &["a", "b"]),
+                Error::OutOfRange { row: 2, column, .. } if column == "x2"
+            ));
+        }
+        let error = Dataset::new(Matrix::zeros(2, 1), &[0.0, f64::NAN]).unwrap_err();
+        assert!(
+            error.to_string().contains("label = 'NaN' of row 2"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn missing_values_in_arrays() {
+        let error = with_gaps().check_missing().unwrap_err();
+        assert!(matches!(error, Error::Missing { row: 2, column } if column == "x1"));
+        assert!(with_gaps().with_missing(Missing::Refuse).is_err());
+
+        let dropped = with_gaps().with_missing(Missing::Drop).unwrap();
+        assert_eq!(dropped.x(), &matrix(&[&[1.0, 2.0], &[4.0, 5.0]]));
+        assert_eq!(dropped.classes(), ["b", "c"]);
+        assert_eq!(dropped.y(), [0, 1]);
+        assert_eq!(dropped.schema().missing(), Missing::Drop);
+
+        let kept = with_gaps().with_missing(Missing::Impute).unwrap();
+        assert!(kept.x()[(1, 0)].is_nan());
+        kept.check_missing().unwrap();
+
+        let empty = || Dataset::new(matrix(&[&[1.0, f64::NAN]]), &["a"]).unwrap();
+        let error = empty().with_missing(Missing::Impute).unwrap_err();
+        assert!(error.to_string().contains("column x2 has none"), "{error}");
+        assert!(matches!(
+            empty().with_missing(Missing::Drop).unwrap_err(),
+            Error::NoRows(_)
+        ));
+    }
+
+    #[test]
+    fn names_for_arrays() {
+        let strings = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
+        let data = with_gaps().with_names(strings(&["class", "b"])).unwrap();
+        assert_eq!(data.schema().encoded_names(), ["class", "b"]);
+        assert_eq!(data.schema().target().name, "class_");
+        assert!(data.schema().named());
+        data.schema().validate().unwrap();
+        for names in [&["a"][..], &["a", "a"], &["a", ""], &["a", " b"]] {
+            assert!(with_gaps().with_names(strings(names)).is_err());
+        }
+    }
+
+    #[test]
+    fn selection_keeps_classes_and_schema() {
+        let data = with_gaps().select(&[2, 0, 2]);
+        assert_eq!(data.classes(), ["a", "b", "c"]);
+        assert_eq!(data.y(), [2, 1, 2]);
+        assert_eq!(data.x().row(1), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn classes_kept_and_grouped() {
+        let data = Dataset::new(Matrix::zeros(4, 1), &[1, 2, 3, 2]).unwrap();
+        let kept = data.keep_classes(&["3.0", "2"]).unwrap();
+        assert_eq!(kept.classes(), ["2", "3"]);
+        assert_eq!(kept.y(), [0, 1, 0]);
+        let message = data.keep_classes(&["4"]).unwrap_err().to_string();
+        assert!(
+            message.contains("a class of the target class: 1, 2, 3"),
+            "{message}"
+        );
+        assert!(matches!(
+            data.keep_classes(&[]).unwrap_err(),
+            Error::NoRows(_)
+        ));
+
+        let grouped =
+            data.group_classes(|class| if class == "1" { "one" } else { "rest" }.to_owned());
+        assert_eq!(grouped.classes(), ["one", "rest"]);
+        assert_eq!(grouped.y(), [0, 1, 1, 1]);
+        assert!(!grouped.schema().target().numeric);
+    }
+
+    #[test]
+    fn the_format_is_found_from_the_content_or_given() {
+        let options = ReadOptions::default();
+        let sparse = Dataset::from_reader("1 1:2\n-1 2:3\n".as_bytes(), &options).unwrap();
+        assert_eq!(sparse.schema().format(), Format::Libsvm);
+        let table = Dataset::from_reader("1,2\n3,4\n".as_bytes(), &options).unwrap();
+        assert_eq!(table.schema().format(), Format::Csv);
+        let given = ReadOptions {
+            format: Some(Format::Libsvm),
+            ..options
+        };
+        assert!(Dataset::from_reader("1,2\n3,4\n".as_bytes(), &given).is_err());
+    }
+}

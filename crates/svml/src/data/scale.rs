@@ -1,0 +1,174 @@
+//! What is done to every column before learning: missing values filled, mean 0, standard
+//! deviation 1. Learned from the training rows, kept in the model.
+
+use serde::{Deserialize, Serialize};
+
+use super::Encoded;
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+
+/// Fill, mean and scale of every encoded column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaler {
+    /// Stands in for a missing value: the mean of numbers, the most frequent category otherwise.
+    pub fill: Vec<f64>,
+    /// Subtracted. It cancels in distances and only keeps the numbers small.
+    pub mean: Vec<f64>,
+    /// Standard deviation (of the population), which the value is divided by; 0 marks a column
+    /// that was constant in training and is left out.
+    pub scale: Vec<f64>,
+}
+
+impl Scaler {
+    /// Learns from the rows of `x`, whose missing values are NaN.
+    pub fn fit(x: &Matrix, kinds: &[Encoded]) -> Self {
+        let mut fill: Vec<f64> = (0..x.cols())
+            .map(|k| match kinds[k] {
+                Encoded::Code => most_frequent(x.col(k)),
+                _ => mean(x.col(k)),
+            })
+            .collect();
+        fill_indicators(&mut fill, kinds);
+        let filled = |k: usize| {
+            let fill = fill[k];
+            x.col(k).map(move |v| if v.is_nan() { fill } else { v })
+        };
+        let (mut means, mut scales) = (Vec::new(), Vec::new());
+        for k in 0..x.cols() {
+            // In units of the largest value, so that squares neither overflow nor vanish.
+            let (low, high) = filled(k).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
+                (l.min(v), h.max(v))
+            });
+            if low >= high {
+                means.push(if low.is_finite() { low } else { 0.0 });
+                scales.push(0.0);
+                continue;
+            }
+            let unit = low.abs().max(high.abs());
+            let center = mean(filled(k).map(|v| v / unit));
+            let variance = mean(filled(k).map(|v| (v / unit - center).powi(2)));
+            means.push(center * unit);
+            scales.push(variance.sqrt() * unit);
+        }
+        Self { fill, mean: means, scale: scales }
+    }
+
+    /// Fills and standardises. A constant column becomes 0 whatever it holds.
+    pub fn apply(&self, x: &Matrix) -> Matrix {
+        let mut out = x.clone();
+        for i in 0..out.rows() {
+            for (k, v) in out.row_mut(i).iter_mut().enumerate() {
+                let value = if v.is_nan() { self.fill[k] } else { *v };
+                let scale = self.scale[k];
+                *v = if scale > 0.0 { (value - self.mean[k]) / scale } else { 0.0 };
+            }
+        }
+        out
+    }
+
+    /// Indices of the columns that were constant in training.
+    pub fn constant(&self) -> impl Iterator<Item = usize> {
+        self.scale.iter().enumerate().filter(|(_, s)| **s == 0.0).map(|(k, _)| k)
+    }
+
+    /// Checks numbers that came from a file.
+    pub(crate) fn validate(&self, width: usize) -> Result<()> {
+        for (name, values) in [("fill", &self.fill), ("mean", &self.mean), ("scale", &self.scale)] {
+            if values.len() != width {
+                return Err(Error::ModelFile(format!(
+                    "{} values of '{name}' for {width} columns",
+                    values.len()
+                )));
+            }
+            if let Some(bad) = values.iter().find(|v| !v.is_finite()) {
+                return Err(Error::ModelFile(format!("'{name}' holds {bad}")));
+            }
+        }
+        match self.scale.iter().find(|s| **s < 0.0) {
+            Some(bad) => Err(Error::ModelFile(format!("'scale' holds {bad}, which is negative"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Mean of the values that are not missing; 0 if all are.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    // Incremental, so that sums of large numbers do not overflow.
+    let mut mean = 0.0;
+    for (seen, v) in values.filter(|v| !v.is_nan()).enumerate() {
+        mean += (v - mean) / (seen + 1) as f64;
+    }
+    mean
+}
+
+/// The most frequent value that is not missing, the smallest of them in a tie; 0 if all are missing.
+fn most_frequent(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.filter(|v| !v.is_nan()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let groups = sorted.chunk_by(|a, b| a == b);
+    groups.rev().max_by_key(|group| group.len()).map_or(0.0, |group| group[0])
+}
+
+/// Turns the shares of the indicator columns of one categorical column into the most frequent
+/// category: 1 for it, 0 for the others.
+fn fill_indicators(fill: &mut [f64], kinds: &[Encoded]) {
+    let mut start = 0;
+    while start < kinds.len() {
+        let end = start + kinds[start..].iter().take_while(|k| **k == kinds[start]).count();
+        if let Encoded::Indicator { .. } = kinds[start] {
+            let group = &mut fill[start..end];
+            let top = group.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let first = group.iter().position(|v| *v == top);
+            group.iter_mut().enumerate().for_each(|(i, v)| {
+                *v = if Some(i) == first { 1.0 } else { 0.0 };
+            });
+        }
+        start = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAN: f64 = f64::NAN;
+
+    #[test]
+    fn standardises_and_fills() {
+        let x = Matrix::from_rows(&[[1.0, 5.0, 2.0], [3.0, 5.0, 0.0], [NAN, 5.0, 2.0]]).unwrap();
+        let scaler = Scaler::fit(&x, &[Encoded::Number, Encoded::Number, Encoded::Code]);
+        assert_eq!(scaler.fill, [2.0, 5.0, 2.0]);
+        assert_eq!(scaler.constant().collect::<Vec<_>>(), [1]);
+        let out = scaler.apply(&x);
+        let expected = 1.5f64.sqrt();
+        assert!((out[(0, 0)] + expected).abs() < 1e-15 && (out[(1, 0)] - expected).abs() < 1e-15);
+        assert_eq!(out[(2, 0)], 0.0);
+        // A constant column stays out even if new rows differ in it.
+        let new = Matrix::from_rows(&[[1.0, 77.0, 2.0]]).unwrap();
+        assert_eq!(scaler.apply(&new)[(0, 1)], 0.0);
+    }
+
+    #[test]
+    fn a_missing_category_becomes_the_most_frequent() {
+        let group = |column| Encoded::Indicator { column };
+        let x = Matrix::from_rows(&[
+            [0.0, 1.0, 1.0, 0.0],
+            [1.0, 0.0, 0.0, 1.0],
+            [0.0, 1.0, NAN, NAN],
+            [NAN, NAN, 0.0, 1.0],
+        ])
+        .unwrap();
+        let scaler = Scaler::fit(&x, &[group(0), group(0), group(1), group(1)]);
+        assert_eq!(scaler.fill, [0.0, 1.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn extreme_magnitudes_survive() {
+        for unit in [1e300, 1e150, 1e-150, 5e-324, 1e-310] {
+            let x = Matrix::from_rows(&[[-unit], [unit], [3.0 * unit]]).unwrap();
+            let out = Scaler::fit(&x, &[Encoded::Number]).apply(&x);
+            assert!(out.as_slice().iter().all(|v| v.abs() < 2.5), "{unit:e}: {out:?}");
+            assert!(out[(2, 0)] > out[(1, 0)] && out[(1, 0)] > out[(0, 0)], "{unit:e}");
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! What a model has to know about the table it was trained on: the columns in their order, how each becomes
+//! numbers, where the class labels stood. It is stored with the model, and new rows are read by it.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+use super::MAX_COLUMNS;
+use super::cell::excerpt;
+use super::options::{Format, Missing};
+
+/// The columns of a table and their encoding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    pub(super) columns: Vec<Column>,
+    pub(super) target: TargetColumn,
+    pub(super) header: bool,
+    pub(super) missing: Missing,
+    pub(super) format: Format,
+}
+
+/// One column of the raw table, the target aside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name: from the header, or `x` and its position from 1, or its index in a LIBSVM file.
+    pub name: String,
+    /// How it becomes numbers.
+    pub kind: Kind,
+}
+
+/// How a column becomes numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// It holds numbers.
+    Number,
+    /// It holds text; a level becomes its place in the sorted list, from 0.
+    Codes {
+        /// The different texts, sorted by bytes.
+        levels: Vec<String>,
+    },
+    /// It holds text; each level becomes a column of zeros and ones.
+    OneHot {
+        /// The different texts, sorted by bytes.
+        levels: Vec<String>,
+    },
+}
+
+/// The column of class labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetColumn {
+    /// Its name.
+    pub name: String,
+    /// Its place in the raw table, from 0.
+    pub position: usize,
+    /// Whether all labels are numbers; equal numbers are then one class, however they are written.
+    pub numeric: bool,
+}
+
+/// What an encoded column is, which decides how its missing values are filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoded {
+    /// A measured number.
+    Number,
+    /// The code of a category.
+    Code,
+    /// One of the zero-or-one columns of a category; they are missing together.
+    Indicator {
+        /// Index of the raw column in [`Schema::columns`].
+        column: usize,
+    },
+}
+
+impl Kind {
+    /// Number of encoded columns.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Number | Self::Codes { .. } => 1,
+            Self::OneHot { levels } => levels.len(),
+        }
+    }
+
+    /// The texts of a category; empty for a column of numbers.
+    pub fn levels(&self) -> &[String] {
+        match self {
+            Self::Number => &[],
+            Self::Codes { levels } | Self::OneHot { levels } => levels,
+        }
+    }
+}
+
+impl Schema {
+    /// The schema of a table of numbers.
+    pub(super) fn of_numbers(names: Vec<String>, target: TargetColumn, format: Format) -> Self {
+        let columns = names
+            .into_iter()
+            .map(|name| Column {
+                name,
+                kind: Kind::Number,
+            })
+            .collect();
+        Self {
+            columns,
+            target,
+            header: false,
+            missing: Missing::Refuse,
+            format,
+        }
+    }
+
+    /// The raw columns, without the target, in the order of the table.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The column of class labels.
+    pub fn target(&self) -> &TargetColumn {
+        &self.target
+    }
+
+    /// Whether the names are those of a header; new tables with a header are then matched by name.
+    pub fn named(&self) -> bool {
+        self.header
+    }
+
+    /// What is done with missing values.
+    pub fn missing(&self) -> Missing {
+        self.missing
+    }
+
+    /// The format of the training data; [`Format::Csv`] also for data from memory.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Number of encoded columns.
+    pub fn width(&self) -> usize {
+        self.columns.iter().map(|c| c.kind.width()).sum()
+    }
+
+    /// Names of the encoded columns; those of a one-hot column are `colour=blue`, `colour=red`, ...
+    pub fn encoded_names(&self) -> Vec<String> {
+        let mut names = Vec::with_capacity(self.width());
+        for column in &self.columns {
+            match &column.kind {
+                Kind::Number | Kind::Codes { .. } => names.push(column.name.clone()),
+                Kind::OneHot { levels } => {
+                    names.extend(
+                        levels
+                            .iter()
+                            .map(|level| format!("{}={level}", column.name)),
+                    );
+                }
+            }
+        }
+        names
+    }
+
+    /// What each encoded column is.
+    pub fn encoded_kinds(&self) -> Vec<Encoded> {
+        let mut kinds = Vec::with_capacity(self.width());
+        for (column, raw) in self.columns.iter().enumerate() {
+            let kind = match raw.kind {
+                Kind::Number => Encoded::Number,
+                Kind::Codes { .. } => Encoded::Code,
+                Kind::OneHot { .. } => Encoded::Indicator { column },
+            };
+            kinds.extend(std::iter::repeat_n(kind, raw.kind.width()));
+        }
+        kinds
+    }
+
+    /// Checks a schema that comes from a file: it must be one that reading a table can give.
+    pub fn validate(&self) -> Result<()> {
+        let refuse = |message: String| Err(Error::ModelFile(format!("its columns: {message}")));
+        let width = self
+            .columns
+            .iter()
+            .fold(0_usize, |sum, c| sum.saturating_add(c.kind.width()));
+        if self.columns.is_empty() {
+            return refuse("there are none; at least 1 is needed".to_owned());
+        }
+        if self.columns.len() > MAX_COLUMNS || width > MAX_COLUMNS {
+            return refuse(format!("there are {width}, more than {MAX_COLUMNS}"));
+        }
+        if self.target.position > self.columns.len() {
+            return refuse(format!(
+                "the target is at place {}, beyond the {} columns before it",
+                self.target.position,
+                self.columns.len()
+            ));
+        }
+        let mut seen = HashSet::from([self.target.name.as_str()]);
+        for column in &self.columns {
+            let name = excerpt(&column.name);
+            if column.name.is_empty() {
+                return refuse("one has no name".to_owned());
+            }
+            if !seen.insert(&column.name) {
+                return refuse(format!("the name '{name}' occurs twice"));
+            }
+            let levels = column.kind.levels();
+            if levels.is_empty() && column.kind != Kind::Number {
+                return refuse(format!("category '{name}' has no levels"));
+            }
+            if levels.iter().any(String::is_empty) {
+                return refuse(format!("category '{name}' has an empty level"));
+            }
+            // Levels are looked up by bisection, and a level is its place.
+            if levels.windows(2).any(|pair| pair[0] >= pair[1]) {
+                return refuse(format!(
+                    "the levels of '{name}' are not sorted or not distinct"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    fn strings(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|&t| t.to_owned()).collect()
+    }
+
+    fn column(name: &str, kind: Kind) -> Column {
+        Column {
+            name: name.to_owned(),
+            kind,
+        }
+    }
+
+    fn example() -> Schema {
+        let levels = strings(&["blue", "red"]);
+        Schema {
+            columns: vec![
+                column("age", Kind::Number),
+                column(
+                    "colour",
+                    Kind::OneHot {
+                        levels: levels.clone(),
+                    },
+                ),
+                column("tint", Kind::Codes { levels }),
+            ],
+            target: TargetColumn {
+                name: "class".to_owned(),
+                position: 3,
+                numeric: false,
+            },
+            header: true,
+            missing: Missing::Impute,
+            format: Format::Csv,
+        }
+    }
+
+    #[test]
+    fn encoded_columns() {
+        let schema = example();
+        assert_eq!(schema.width(), 4);
+        assert_eq!(
+            schema.encoded_names(),
+            ["age", "colour=blue", "colour=red", "tint"]
+        );
+        assert_eq!(
+            schema.encoded_kinds(),
+            [
+                Encoded::Number,
+                Encoded::Indicator { column: 1 },
+                Encoded::Indicator { column: 1 },
+                Encoded::Code
+            ]
+        );
+    }
+
+    #[test]
+    fn json_round_trip() {
+        let schema = example();
+        let json = serde_json::to_string(&schema).unwrap();
+        assert!(json.contains(r#""kind":{"onehot":{"levels":["blue","red"]}}"#));
+        let back: Schema = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, schema);
+        back.validate().unwrap();
+    }
+
+    #[test]
+    fn hostile_schemas_are_refused() {
+        let refused = |change: fn(&mut Schema), reason: &str| {
+            let mut schema = example();
+            change(&mut schema);
+            let message = schema.validate().unwrap_err().to_string();
+            assert!(message.contains(reason), "{message} / {reason}");
+        };
+        refused(|s| s.columns.clear(), "at least 1");
+        refused(|s| s.target.position = 4, "place 4");
+        refused(|s| s.target.name = "age".into(), "'age' occurs twice");
+        refused(|s| s.columns[2].name = "age".into(), "'age' occurs twice");
+        refused(|s| s.columns[0].name.clear(), "no name");
+        refused(
+            |s| s.columns[2].kind = Kind::Codes { levels: vec![] },
+            "no levels",
+        );
+        refused(
+            |s| s.columns[1].kind = Kind::OneHot { levels: vec![] },
+            "no levels",
+        );
+        refused(
+            |s| {
+                s.columns[1].kind = Kind::OneHot {
+                    levels: strings(&["", "a"]),
+                }
+            },
+            "empty level",
+        );
+        refused(
+            |s| {
+                s.columns[1].kind = Kind::OneHot {
+                    levels: strings(&["a", "a"]),
+                }
+            },
+            "not sorted or not distinct",
+        );
+        refused(
+            |s| {
+                s.columns[1].kind = Kind::OneHot {
+                    levels: strings(&["b", "a"]),
+                }
+            },
+            "not sorted or not distinct",
+        );
+        refused(
+            |s| {
+                s.columns[1].kind = Kind::OneHot {
+                    levels: (0..MAX_COLUMNS).map(|i| format!("{i:06}")).collect(),
+                }
+            },
+            "more than 100000",
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! Principal components, the start of a metric of rank r and the paper's counterpart to it.
+
+use crate::error::{Error, Result};
+use crate::linalg::{self, Block, Matrix};
+use crate::metric::{Form, Metric};
+
+/// Projection on the `rank` leading principal directions of the rows of `x` (whose columns have
+/// mean 0), scaled so that the mean squared distance is that of L = I/sqrt(d) on standardised
+/// data, 2.
+pub fn pca(x: &Matrix, rank: usize) -> Result<Metric> {
+    let (n, d) = (x.rows(), x.cols());
+    // Eigenvectors of the smaller of X'X and XX'; from the latter v = X'u / |X'u|.
+    let x_block = Block::from(x);
+    let failed = || Error::Parameter {
+        name: "rank",
+        value: rank.to_string(),
+        bound: "used with data whose covariance has finite eigenvalues".to_owned(),
+    };
+    let mut rows = if d <= n {
+        linalg::symmetric_eigen(&linalg::multiply(x_block.t(), x_block)).ok_or_else(failed)?.1
+    } else {
+        let (_, u) = linalg::symmetric_eigen(&linalg::multiply(x_block, x_block.t()))
+            .ok_or_else(failed)?;
+        linalg::multiply((&u).into(), x_block)
+    };
+    let mut l = Matrix::zeros(rank, d);
+    for r in 0..rank {
+        if r < rows.rows() {
+            let v = rows.row_mut(r);
+            let length = v.iter().map(|v| v * v).sum::<f64>().sqrt();
+            // The sign of an eigenvector is arbitrary: its largest entry is made positive.
+            let top = v.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+            if length > 1e-12 * (d as f64).sqrt() {
+                let scale = top.signum() / length;
+                l.row_mut(r).iter_mut().zip(v).for_each(|(l, v)| *l = *v * scale);
+            }
+        }
+    }
+    let z = linalg::multiply(x_block, Block::from(&l).t());
+    let variance = z.as_slice().iter().map(|z| z * z).sum::<f64>() / n.max(1) as f64;
+    let scale = if variance > 0.0 { variance.sqrt().recip() } else { 1.0 };
+    let values = l.into_vec().into_iter().map(|l| l * scale).collect();
+    Metric::new(Form::Rank(rank), d, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_direction_of_largest_variance_for_tall_and_wide_data() {
+        for (n, d) in [(40, 3), (4, 9)] {
+            // Everything lies along one direction, with a little of a second.
+            let x = Matrix::from_fn(n, d, |i, k| {
+                let t = i as f64 - (n as f64 - 1.0) / 2.0;
+                t * (k + 1) as f64 + if k == 0 { 0.01 * (t * t - 1.0) } else { 0.0 }
+            });
+            let metric = pca(&x, 1).unwrap();
+            let l = metric.components();
+            let scale = l[(0, d - 1)] / d as f64;
+            for k in 0..d {
+                assert!((l[(0, k)] / scale - (k + 1) as f64).abs() < 0.02, "{l:?}");
+            }
+            let z = metric.transform(&x);
+            let mean_square: f64 = z.as_slice().iter().map(|z| z * z).sum::<f64>() / n as f64;
+            assert!((mean_square - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_rank_above_that_of_the_data_gives_zero_rows() {
+        let x = Matrix::from_rows(&[[1.0, 1.0, 0.0], [-1.0, -1.0, 0.0]]).unwrap();
+        let l = pca(&x, 3).unwrap().components();
+        assert!(l.row(0).iter().all(|v| v.is_finite()) && l[(0, 0)] > 0.0);
+        assert!(l.as_slice().iter().all(|v| v.is_finite()));
+    }
+}

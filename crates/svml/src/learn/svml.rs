@@ -1,0 +1,273 @@
+//! Algorithm 1: support vector metric learning.
+//!
+//! L and C are learned together by descent on the smooth validation error plus the regulariser,
+//! equation (17), and the iterate that does best on the hold-out rows is returned.
+
+use std::time::{Duration, Instant};
+
+use crate::criterion::{self, Evaluation, Rows};
+use crate::data::Split;
+use crate::error::{Error, Result};
+use crate::kernel::{DenseGram, Gram, expand};
+use crate::learn::{Control, Step, pca};
+use crate::linalg::Matrix;
+use crate::loss::{Sigmoid, zero_one};
+use crate::metric::{Form, Metric};
+use crate::optimise::{Accepted, Limits, Objective, Stop, minimise};
+use crate::params::{COST_RANGE, Params};
+use crate::svm::Machine;
+use crate::watch::Watch;
+
+/// What was learned.
+#[derive(Clone, Debug)]
+pub struct Learned {
+    /// L.
+    pub metric: Metric,
+    /// C.
+    pub cost: f64,
+    /// The machine on the training part, with support vectors as row indices of the data.
+    pub machine: Machine,
+    /// Worst violation of that machine's optimality conditions.
+    pub residual: f64,
+    /// Every accepted step.
+    pub trace: Vec<Step>,
+    /// The iteration of `trace` that is returned.
+    pub best: usize,
+    /// Why it ended.
+    pub stop: Stop,
+}
+
+/// Learns from standardised rows `x` with labels `y` = +-1, divided as `split` says.
+pub fn learn(
+    x: &Matrix,
+    y: &[f64],
+    split: &Split,
+    params: &Params,
+    control: &mut Control<'_>,
+    watch: &Watch,
+) -> Result<Learned> {
+    params.validate(x.cols())?;
+    let initial = initial_metric(x, params.form)?;
+    // The kernel's rows are the training rows followed by the validation rows.
+    let x_fit = x.select_rows(&[split.train.as_slice(), &split.valid].concat());
+    let x_hold = x.select_rows(&split.hold);
+    let labels = |rows: &[usize]| rows.iter().map(|&i| y[i]).collect::<Vec<_>>();
+    let (t, v) = (split.train.len(), split.valid.len());
+    let mut descent = Descent {
+        gram: DenseGram::new(&x_fit, t, &initial, watch)?,
+        train: Rows { index: (0..t).collect(), y: labels(&split.train) },
+        valid: Rows { index: (t..t + v).collect(), y: labels(&split.valid) },
+        x_fit: &x_fit,
+        x_hold: &x_hold,
+        y_hold: labels(&split.hold),
+        variables: Variables::new(initial, params.lambda),
+        params,
+        control,
+        watch,
+        started: Instant::now(),
+        slowest: Duration::ZERO,
+        last: None,
+        best: None,
+        trace: Vec::new(),
+    };
+    let mut theta = descent.variables.start(params.initial_cost);
+    let limits = Limits { iterations: params.max_iterations, tolerance: params.tolerance };
+    let stop = match minimise(params.optimiser, &mut descent, &mut theta, limits) {
+        Ok(stop) => stop,
+        Err(Error::Interrupted) if watch.interrupted() => Stop::Interrupted,
+        Err(Error::Interrupted) => Stop::TimeLimit,
+        Err(error) => return Err(error),
+    };
+    let Descent { best, trace, .. } = descent;
+    let Best { iteration, metric, cost, mut machine, residual, .. } =
+        best.ok_or(Error::Interrupted)?;
+    machine.support.iter_mut().for_each(|row| *row = split.train[*row]);
+    Ok(Learned { metric, cost, machine, residual, trace, best: iteration, stop })
+}
+
+/// L0: the usual kernel width sigma^2 = d, or the principal components.
+fn initial_metric(x: &Matrix, form: Form) -> Result<Metric> {
+    if let Form::Rank(rank) = form {
+        return pca::pca(x, rank);
+    }
+    // Columns that are constant (and so zero here) do not count.
+    let varying = (0..x.cols()).filter(|&k| x.col(k).any(|v| v != 0.0)).count();
+    Metric::isotropic(form, x.cols(), (varying.max(1) as f64).sqrt().recip())
+}
+
+/// The variables of the optimiser: the values of L in units of L0's size (for a sphere the
+/// logarithm of 1/sigma), then log C. All are of order one.
+struct Variables {
+    initial: Metric,
+    unit: f64,
+    lambda: f64,
+}
+
+impl Variables {
+    fn new(initial: Metric, lambda: f64) -> Self {
+        let square: f64 = initial.relevance().iter().sum();
+        let unit = (square / initial.rank() as f64).sqrt();
+        Self { initial, unit: if unit > 0.0 { unit } else { 1.0 }, lambda }
+    }
+
+    fn start(&self, cost: f64) -> Vec<f64> {
+        let values = self.initial.values().iter();
+        let mut theta: Vec<f64> = match self.initial.form() {
+            Form::Sphere => values.map(|v| v.ln()).collect(),
+            _ => values.map(|v| v / self.unit).collect(),
+        };
+        theta.push(cost.ln());
+        theta
+    }
+
+    fn decode(&self, theta: &[f64]) -> Result<(Metric, f64)> {
+        let (log_cost, values) = theta.split_last().unwrap_or((&0.0, &[]));
+        let values = match self.initial.form() {
+            Form::Sphere => values.iter().map(|v| v.exp()).collect(),
+            _ => values.iter().map(|v| v * self.unit).collect(),
+        };
+        let metric = Metric::new(self.initial.form(), self.initial.features(), values)?;
+        Ok((metric, log_cost.exp().clamp(COST_RANGE.0, COST_RANGE.1)))
+    }
+
+    /// lambda |L - L0|^2 / |L0|^2, equation (17), with its derivative added to `d_metric`.
+    fn regularise(&self, metric: &Metric, d_metric: &mut [f64]) -> f64 {
+        let (now, start) = (metric.values(), self.initial.values());
+        let size: f64 = start.iter().map(|v| v * v).sum();
+        let weight = self.lambda / size.max(f64::MIN_POSITIVE);
+        let mut value = 0.0;
+        for (d, (now, start)) in d_metric.iter_mut().zip(now.iter().zip(start)) {
+            value += weight * (now - start).powi(2);
+            *d += 2.0 * weight * (now - start);
+        }
+        value
+    }
+
+    /// The gradient in the optimiser's variables.
+    fn encode(&self, metric: &Metric, d_metric: &[f64], theta: &[f64], d_log_cost: f64, out: &mut [f64]) {
+        let last = out.len() - 1;
+        for (k, (out, d)) in out.iter_mut().zip(d_metric).enumerate() {
+            *out = match self.initial.form() {
+                Form::Sphere => d * metric.values()[k],
+                _ => d * self.unit,
+            };
+        }
+        // Where C is held at the end of its range the loss does not depend on it.
+        let inside = (COST_RANGE.0..=COST_RANGE.1).contains(&theta[last].exp());
+        out[last] = if inside { d_log_cost } else { 0.0 };
+    }
+}
+
+/// The best iterate so far, by its result on the hold-out rows.
+struct Best {
+    iteration: usize,
+    /// Error on the hold-out rows, then their mean surrogate to break ties.
+    result: (f64, f64),
+    metric: Metric,
+    cost: f64,
+    machine: Machine,
+    residual: f64,
+}
+
+/// An evaluation and the point it belongs to.
+struct Evaluated {
+    theta: Vec<f64>,
+    metric: Metric,
+    cost: f64,
+    evaluation: Evaluation,
+}
+
+/// The objective of SVML with its early stopping.
+struct Descent<'a, 'c> {
+    gram: DenseGram<'a>,
+    train: Rows,
+    valid: Rows,
+    x_fit: &'a Matrix,
+    x_hold: &'a Matrix,
+    y_hold: Vec<f64>,
+    variables: Variables,
+    params: &'a Params,
+    control: &'a mut Control<'c>,
+    watch: &'a Watch,
+    started: Instant,
+    /// Longest evaluation: what the machine on all rows will cost is estimated from it.
+    slowest: Duration,
+    last: Option<Evaluated>,
+    best: Option<Best>,
+    trace: Vec<Step>,
+}
+
+impl Objective for Descent<'_, '_> {
+    /// Lines 3 to 5 of Algorithm 1: kernel matrix, machine, gradient.
+    fn evaluate(&mut self, theta: &[f64], gradient: &mut [f64]) -> Result<f64> {
+        let started = Instant::now();
+        let Ok((metric, cost)) = self.variables.decode(theta) else {
+            return Ok(f64::INFINITY);
+        };
+        self.gram.set_metric(&metric)?;
+        let start = self.last.as_ref().map(|last| last.evaluation.machine.support.as_slice());
+        let surrogate = Sigmoid { steepness: self.params.steepness };
+        let mut evaluation =
+            criterion::hold_out(&self.gram, &self.train, &self.valid, cost, surrogate, start)?;
+        evaluation.loss += self.variables.regularise(&metric, &mut evaluation.d_metric);
+        let Evaluation { loss, d_log_cost, d_metric, .. } = &evaluation;
+        self.variables.encode(&metric, d_metric, theta, *d_log_cost, gradient);
+        let loss = *loss;
+        self.last = Some(Evaluated { theta: theta.to_vec(), metric, cost, evaluation });
+        self.slowest = self.slowest.max(started.elapsed());
+        Ok(loss)
+    }
+
+    /// Line 2 of Algorithm 1: whether the hold-out result keeps improving.
+    fn accept(&mut self, accepted: &Accepted<'_>) -> Result<Option<Stop>> {
+        if self.last.as_ref().is_none_or(|last| last.theta != accepted.x) {
+            // The line search went back to an earlier point.
+            self.evaluate(accepted.x, &mut vec![0.0; accepted.x.len()])?;
+        }
+        let Some(Evaluated { metric, cost, evaluation, .. }) = &self.last else {
+            return Ok(None);
+        };
+        let machine = &evaluation.machine;
+        let support = metric.transform(&self.x_fit.select_rows(&machine.support));
+        let hold = expand(&metric.transform(self.x_hold), &support, &machine.beta, machine.bias);
+        let surrogate = Sigmoid { steepness: self.params.steepness };
+        let step = Step {
+            iteration: self.trace.len(),
+            loss: accepted.value,
+            train_error: zero_one(&evaluation.train_outputs, &self.train.y),
+            valid_error: zero_one(&evaluation.valid_outputs, &self.valid.y),
+            hold_error: zero_one(&hold, &self.y_hold),
+            cost: *cost,
+            support: machine.support.len(),
+            step: accepted.step,
+            seconds: self.started.elapsed().as_secs_f64(),
+        };
+        self.trace.push(step);
+        // Without hold-out rows (a handful of data) the loss itself decides.
+        let result = match self.y_hold.is_empty() {
+            true => (accepted.value, 0.0),
+            false => (step.hold_error, surrogate.mean(&hold, &self.y_hold)),
+        };
+        if self.best.as_ref().is_none_or(|best| result < best.result) {
+            self.best = Some(Best {
+                iteration: step.iteration,
+                result,
+                metric: metric.clone(),
+                cost: *cost,
+                machine: machine.clone(),
+                residual: evaluation.residual,
+            });
+        }
+        let observed = self.control.observer.as_mut().map(|observer| observer(&step));
+        if observed.is_some_and(|flow| flow.is_break()) || self.watch.interrupted() {
+            return Ok(Some(Stop::Interrupted));
+        }
+        // The machine on all rows has twice the rows: about eight times an evaluation.
+        let reserve = if self.params.refit { self.slowest * 8 } else { self.slowest };
+        if self.watch.out_of_time(reserve) {
+            return Ok(Some(Stop::TimeLimit));
+        }
+        let waited = self.best.as_ref().map_or(0, |best| step.iteration - best.iteration);
+        Ok((waited >= self.params.patience).then_some(Stop::HoldOut))
+    }
+}

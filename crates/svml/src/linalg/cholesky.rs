@@ -1,0 +1,203 @@
+//! Cholesky factorisation A = R R' of the ridged kernel matrix, and its triangular solves.
+//!
+//! Large matrices are factored block column by block column (right-looking), each step's tiles in
+//! parallel; the tiles are fixed by the size, so the factor has the same bits for any number of
+//! threads. Between block columns an interrupt is noticed.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
+use faer::reborrow::{Reborrow, ReborrowMut};
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use super::kernel;
+use crate::error::{Error, Result};
+use crate::watch::Watch;
+
+/// Width of a block column and side of a tile.
+const TILE: usize = 256;
+/// Up to this size one thread with faer's own blocking is the fastest.
+const SEQUENTIAL: usize = 3 * TILE;
+
+/// The lower factor R, stored column by column; what lies above the diagonal is arbitrary.
+pub(crate) struct Cholesky {
+    data: Vec<f64>,
+    n: usize,
+}
+
+impl Cholesky {
+    /// Factors the symmetric `n` x `n` matrix in `data`, of which the lower triangle (by columns)
+    /// is read. On failure the index of the pivot is in the error; `ridge` is only reported.
+    pub fn new(mut data: Vec<f64>, n: usize, ridge: f64, watch: &Watch) -> Result<Self> {
+        let fail = |pivot| Error::NotPositiveDefinite { pivot, ridge };
+        let mut a = MatMut::from_column_major_slice_mut(&mut data, n, n);
+        let block = if n <= SEQUENTIAL { n } else { TILE };
+        let mut done = 0;
+        while done < n {
+            watch.check()?;
+            let width = block.min(n - done);
+            let rest = a.rb_mut().submatrix_mut(done, done, n - done, n - done);
+            factor_block_column(rest, width).map_err(|i| fail(done + i))?;
+            done += width;
+        }
+        Ok(Self { data, n })
+    }
+
+    /// The buffer, for the next factorisation.
+    pub fn into_buffer(self) -> Vec<f64> {
+        self.data
+    }
+
+    fn r(&self) -> MatRef<'_, f64> {
+        MatRef::from_column_major_slice(&self.data, self.n, self.n)
+    }
+
+    /// x <- R^-1 x for each of the columns (of length n, one after the other) in `x`.
+    pub fn solve_lower(&self, x: &mut [f64]) {
+        self.each_column_chunk(x, |r, x| solve_lower_triangular_in_place(r, x, Par::Seq));
+    }
+
+    /// x <- R'^-1 x for each column in `x`.
+    pub fn solve_upper(&self, x: &mut [f64]) {
+        self.each_column_chunk(x, |r, x| {
+            solve_upper_triangular_in_place(r.transpose(), x, Par::Seq);
+        });
+    }
+
+    fn each_column_chunk(&self, x: &mut [f64], solve: impl Fn(MatRef<f64>, MatMut<f64>) + Sync) {
+        const COLUMNS: usize = 16;
+        if self.n == 0 {
+            return;
+        }
+        x.par_chunks_mut(self.n * COLUMNS).for_each(|x| {
+            let columns = x.len() / self.n;
+            let x = MatMut::from_column_major_slice_mut(x, self.n, columns);
+            kernel(|| solve(self.r(), x));
+        });
+    }
+}
+
+/// One step of the right-looking algorithm on the trailing matrix `a`: factors its first `width`
+/// columns and subtracts their outer product from the rest. Fails with the index of a pivot.
+fn factor_block_column(a: MatMut<'_, f64>, width: usize) -> std::result::Result<(), usize> {
+    let (panel, right) = a.split_at_col_mut(width);
+    let (mut diagonal, mut below) = panel.split_at_row_mut(width);
+    kernel(|| {
+        let scratch = cholesky_in_place_scratch::<f64>(width, Par::Seq, Default::default());
+        cholesky_in_place(
+            diagonal.rb_mut(),
+            Default::default(),
+            Par::Seq,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+            Default::default(),
+        )
+    })
+    .map_err(|faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index }| index)?;
+
+    let diagonal = diagonal.rb();
+    row_tiles(below.rb_mut()).into_par_iter().for_each(|(_, tile)| {
+        kernel(|| solve_lower_triangular_in_place(diagonal, tile.transpose_mut(), Par::Seq));
+    });
+
+    let below = below.rb();
+    let mut trailing = right.split_at_row_mut(width).1;
+    let mut tiles = Vec::new();
+    let mut col = 0;
+    while trailing.ncols() > 0 {
+        let columns = TILE.min(trailing.ncols());
+        let (tile_column, rest) = trailing.split_at_col_mut(columns);
+        let lower = tile_column.split_at_row_mut(col).1;
+        tiles.extend(row_tiles(lower).into_iter().map(|(row, tile)| (col + row, col, tile)));
+        trailing = rest;
+        col += columns;
+    }
+    tiles.into_par_iter().for_each(|(row, col, tile)| {
+        let left = below.subrows(row, tile.nrows());
+        let right = below.subrows(col, tile.ncols()).transpose();
+        kernel(|| matmul(tile, Accum::Add, left, right, -1.0, Par::Seq));
+    });
+    Ok(())
+}
+
+/// Cuts `a` into tiles of `TILE` rows, each with the index of its first row.
+fn row_tiles(mut a: MatMut<'_, f64>) -> Vec<(usize, MatMut<'_, f64>)> {
+    let mut tiles = Vec::with_capacity(a.nrows().div_ceil(TILE));
+    let mut row = 0;
+    while a.nrows() > 0 {
+        let rows = TILE.min(a.nrows());
+        let (tile, rest) = a.split_at_row_mut(rows);
+        tiles.push((row, tile));
+        a = rest;
+        row += rows;
+    }
+    tiles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel_like(n: usize) -> Vec<f64> {
+        let entry = |i: usize, j: usize| {
+            let t = (i as f64 - j as f64) / 20.0;
+            (-t * t).exp() + if i == j { 0.1 } else { 0.0 }
+        };
+        (0..n * n).map(|k| entry(k / n, k % n)).collect()
+    }
+
+    #[test]
+    fn solves_small_and_tiled_systems() {
+        for n in [0, 1, 2, 255, 256, 257, 768, 769, 1100] {
+            let a = kernel_like(n);
+            let factor = Cholesky::new(a.clone(), n, 0.1, &Watch::default()).unwrap();
+            let x: Vec<f64> = (0..2 * n).map(|i| ((i * 7919) % 101) as f64 / 101.0 - 0.5).collect();
+            let mut rhs: Vec<f64> = (0..2 * n)
+                .map(|k| (0..n).map(|j| a[(k % n) * n + j] * x[k / n * n + j]).sum())
+                .collect();
+            factor.solve_lower(&mut rhs);
+            factor.solve_upper(&mut rhs);
+            let worst = rhs.iter().zip(&x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-11, "n = {n}: {worst}");
+        }
+    }
+
+    #[test]
+    fn same_bits_for_any_number_of_threads() {
+        let n = 1100;
+        let lower = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let data = pool
+                .install(|| Cholesky::new(kernel_like(n), n, 0.1, &Watch::default()))
+                .unwrap()
+                .into_buffer();
+            (0..n).flat_map(|j| data[j * n + j..(j + 1) * n].to_vec()).collect::<Vec<_>>()
+        };
+        let one = lower(1);
+        for threads in [2, 3, 8] {
+            assert!(one == lower(threads), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn an_indefinite_matrix_is_an_error_that_names_the_pivot() {
+        for (n, bad) in [(300, 17), (900, 700)] {
+            let mut a = kernel_like(n);
+            a[bad * n + bad] = -1.0;
+            match Cholesky::new(a, n, 0.1, &Watch::default()) {
+                Err(Error::NotPositiveDefinite { pivot, .. }) => assert_eq!(pivot, bad),
+                other => panic!("{:?}", other.map(|_| ())),
+            }
+        }
+    }
+
+    #[test]
+    fn a_raised_flag_interrupts() {
+        let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let result = Cholesky::new(kernel_like(50), 50, 0.1, &Watch::new(flag, None));
+        assert!(matches!(result, Err(Error::Interrupted)));
+    }
+}

@@ -1,0 +1,187 @@
+//! The vectorised inner loops: exp of negative squared distances, and the dot product.
+//!
+//! Each loop is written once, in plain Rust that the compiler vectorises, and compiled for
+//! AVX-512, AVX2 with FMA, and the baseline; the copy is chosen at run time. The first two run the
+//! same operations and give the same bits; the baseline has no fused multiply-add and may differ
+//! in the last ones.
+
+/// Declares a function compiled for several instruction sets from one generic body
+/// `body::<FMA>(..)`, where FMA says whether `mul_add` is an instruction.
+macro_rules! dispatch {
+    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident) => {
+        $(#[$doc])*
+        pub(crate) fn $name($($arg: $ty),*) $(-> $ret)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
+                fn avx512($($arg: $ty),*) $(-> $ret)? { $body::<true>($($arg),*) }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2($($arg: $ty),*) $(-> $ret)? { $body::<true>($($arg),*) }
+                if std::is_x86_feature_detected!("avx512f")
+                    && std::is_x86_feature_detected!("avx512dq")
+                    && std::is_x86_feature_detected!("avx512vl")
+                {
+                    // SAFETY: the processor has these instructions, as just asked.
+                    #[allow(unsafe_code)]
+                    return unsafe { avx512($($arg),*) };
+                }
+                if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+                    // SAFETY: the processor has these instructions, as just asked.
+                    #[allow(unsafe_code)]
+                    return unsafe { avx2($($arg),*) };
+                }
+            }
+            $body::<{ cfg!(target_arch = "aarch64") }>($($arg),*)
+        }
+    };
+}
+
+dispatch! {
+    /// Turns `row[j] = -2 z'z_j` into the kernel value `exp(-|z - z_j|^2)`, equation (4), where
+    /// `sq_norm = |z|^2` and `sq_norms[j] = |z_j|^2`. Rounding below zero is clamped.
+    fn exp_neg_sq_dist(row: &mut [f64], sq_norm: f64, sq_norms: &[f64]) = exp_neg_sq_dist_body
+}
+
+dispatch! {
+    /// The dot product, summed in 16 fixed lanes.
+    fn dot(a: &[f64], b: &[f64]) -> f64 = dot_body
+}
+
+#[inline(always)]
+fn mul_add<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
+    if FMA { a.mul_add(b, c) } else { a * b + c }
+}
+
+#[inline(always)]
+fn exp_neg_sq_dist_body<const FMA: bool>(row: &mut [f64], sq_norm: f64, sq_norms: &[f64]) {
+    for (value, other) in row.iter_mut().zip(sq_norms) {
+        let sq_dist = (*value + (sq_norm + other)).max(0.0);
+        *value = exp_neg::<FMA>(-sq_dist);
+    }
+}
+
+/// exp(x) for x <= 0, to within one unit in the last place; 0 below -708, where it is subnormal.
+#[inline(always)]
+fn exp_neg<const FMA: bool>(x: f64) -> f64 {
+    // x = k ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^52 rounds to the integer k and leaves it
+    // in the low bits; ln 2 is split in two so that k ln 2 is exact.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    const LN2_HIGH: f64 = 0.693_147_180_369_123_8;
+    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    const UNDERFLOW: f64 = -708.0;
+    // 1/k!, k = 12 .. 2
+    const TAYLOR: [f64; 11] = [
+        2.087_675_698_786_809_9e-9,
+        2.505_210_838_544_172e-8,
+        2.755_731_922_398_589e-7,
+        2.755_731_922_398_589_3e-6,
+        2.480_158_730_158_73e-5,
+        1.984_126_984_126_984e-4,
+        1.388_888_888_888_888_9e-3,
+        8.333_333_333_333_333e-3,
+        4.166_666_666_666_666_4e-2,
+        1.666_666_666_666_666_6e-1,
+        0.5,
+    ];
+    let clamped = x.max(UNDERFLOW);
+    let shifted = mul_add::<FMA>(clamped, std::f64::consts::LOG2_E, ROUND);
+    let k = shifted - ROUND;
+    let r = mul_add::<FMA>(k, -LN2_LOW, mul_add::<FMA>(k, -LN2_HIGH, clamped));
+    let mut p = TAYLOR[0];
+    for &c in &TAYLOR[1..] {
+        p = mul_add::<FMA>(p, r, c);
+    }
+    // 1 + (r + r^2 p): the large term is added last.
+    let e = 1.0 + mul_add::<FMA>(r * r, p, r);
+    let scaled = f64::from_bits(e.to_bits().wrapping_add(shifted.to_bits() << 52));
+    if x < UNDERFLOW { 0.0 } else { scaled }
+}
+
+#[inline(always)]
+fn dot_body<const FMA: bool>(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 16;
+    let n = a.len().min(b.len());
+    let (a, b) = (&a[..n], &b[..n]);
+    let mut lanes = [0.0; LANES];
+    let (a_blocks, b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let (a_rest, b_rest) = (a_blocks.remainder(), b_blocks.remainder());
+    for (x, y) in a_blocks.zip(b_blocks) {
+        for l in 0..LANES {
+            lanes[l] = mul_add::<FMA>(x[l], y[l], lanes[l]);
+        }
+    }
+    for (l, (x, y)) in a_rest.iter().zip(b_rest).enumerate() {
+        lanes[l] = mul_add::<FMA>(*x, *y, lanes[l]);
+    }
+    lanes.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exp_by_dispatch(x: &[f64]) -> Vec<f64> {
+        // With zero norms the input is the negated squared distance itself.
+        let mut row: Vec<f64> = x.iter().map(|v| -v).collect();
+        exp_neg_sq_dist(&mut row, 0.0, &vec![0.0; x.len()]);
+        row
+    }
+
+    #[test]
+    fn exp_is_within_two_units_of_the_standard_library() {
+        let x: Vec<f64> = (0..200_001).map(|i| -f64::from(i) * 3.539e-3).collect();
+        let baseline: Vec<f64> = x.iter().map(|&v| exp_neg::<false>(v)).collect();
+        for (values, name) in [(exp_by_dispatch(&x), "dispatched"), (baseline, "baseline")] {
+            for (&x, &value) in x.iter().zip(&values) {
+                let expected = x.exp();
+                if x < -708.0 {
+                    assert_eq!(value, 0.0, "{name} exp({x})");
+                } else {
+                    let ulps = value.to_bits().abs_diff(expected.to_bits());
+                    assert!(ulps <= 2, "{name} exp({x}) = {value}, off by {ulps} units");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn exp_of_the_ends() {
+        assert_eq!(exp_by_dispatch(&[0.0, -0.0, -1e-300, -1e300]), [1.0, 1.0, 1.0, 0.0]);
+        // A squared distance that rounding made negative counts as zero.
+        let mut row = [-2.0 - 1e-9];
+        exp_neg_sq_dist(&mut row, 1.0, &[1.0]);
+        assert_eq!(row[0], 1.0);
+    }
+
+    #[test]
+    fn dot_of_every_short_length() {
+        for n in 0..70 {
+            let a: Vec<f64> = (0..n).map(f64::from).collect();
+            let expected: f64 = (0..n).map(|i| f64::from(i * i)).sum();
+            assert_eq!(dot(&a, &a), expected);
+        }
+    }
+
+    /// The trap that `linalg::kernel` guards against: after a matrix product ordinary exp must not
+    /// crawl. Ratio of two times in one run; the fault it looks for is a factor of 35.
+    #[test]
+    fn libm_is_not_slowed_by_a_matrix_product() {
+        use crate::linalg::{Matrix, multiply};
+        let x: Vec<f64> = (0..200_000).map(|i| -f64::from(i) * 1e-4).collect();
+        let time = || {
+            (0..7)
+                .map(|_| {
+                    let start = std::time::Instant::now();
+                    std::hint::black_box(x.iter().map(|v| v.exp()).sum::<f64>());
+                    start.elapsed()
+                })
+                .min()
+                .unwrap()
+        };
+        let before = time();
+        let a = Matrix::from_fn(200, 200, |i, j| (i * j) as f64);
+        std::hint::black_box(multiply((&a).into(), (&a).into()));
+        let after = time();
+        assert!(after < before * 10, "exp took {before:?} before a product, {after:?} after");
+    }
+}

@@ -1,0 +1,167 @@
+//! Dense linear algebra: the only folder that names the linear-algebra crate.
+//!
+//! faer's kernels run sequentially; every parallel loop in this crate is ours, over tiles whose
+//! size depends on the problem alone. The order of every sum is therefore fixed, and results have
+//! the same bits for any number of threads.
+
+mod cholesky;
+mod exp;
+mod matrix;
+
+pub use matrix::Matrix;
+
+pub(crate) use cholesky::Cholesky;
+pub(crate) use exp::{dot, exp_neg_sq_dist};
+
+use faer::{Accum, MatMut, MatRef, Par, Side};
+
+/// Runs a faer kernel and then clears the upper halves of the vector registers.
+///
+/// faer's AVX-512 kernels return with those halves dirty; on many processors ordinary SSE code
+/// (libm among it) then runs tens of times slower on the thread until they are cleared.
+fn kernel<T>(run: impl FnOnce() -> T) -> T {
+    let value = run();
+    clear_upper_registers();
+    value
+}
+
+#[cfg(target_arch = "x86_64")]
+fn clear_upper_registers() {
+    #[target_feature(enable = "avx")]
+    fn clear() {
+        std::arch::x86_64::_mm256_zeroupper();
+    }
+    if std::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has AVX, as just asked.
+        #[allow(unsafe_code)]
+        unsafe {
+            clear()
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn clear_upper_registers() {}
+
+/// A read-only block of a row-major array, or its transpose.
+#[derive(Clone, Copy)]
+pub(crate) struct Block<'a>(MatRef<'a, f64>);
+
+impl<'a> Block<'a> {
+    /// `rows` x `cols` values starting at `data[0]`, rows `stride` apart.
+    pub fn new(data: &'a [f64], rows: usize, cols: usize, stride: usize) -> Self {
+        Self(MatRef::from_row_major_slice_with_stride(data, rows, cols, stride))
+    }
+
+    /// The transposed block.
+    pub fn t(self) -> Self {
+        Self(self.0.transpose())
+    }
+}
+
+impl<'a> From<&'a Matrix> for Block<'a> {
+    fn from(m: &'a Matrix) -> Self {
+        Self(MatRef::from_row_major_slice(m.as_slice(), m.rows(), m.cols()))
+    }
+}
+
+/// `out = alpha a b`, where the row-major `out` has rows `stride` apart.
+pub(crate) fn product(out: &mut [f64], stride: usize, alpha: f64, a: Block<'_>, b: Block<'_>) {
+    let (rows, cols) = (a.0.nrows(), b.0.ncols());
+    if rows == 0 || cols == 0 {
+        return;
+    }
+    // By way of the transpose: faer 0.24's from_row_major_slice_with_stride_mut swaps the strides.
+    let out = MatMut::from_column_major_slice_with_stride_mut(out, cols, rows, stride);
+    let out = out.transpose_mut();
+    kernel(|| faer::linalg::matmul::matmul(out, Accum::Replace, a.0, b.0, alpha, Par::Seq));
+}
+
+/// `out += a b`.
+pub(crate) fn add_product(out: &mut Matrix, a: Block<'_>, b: Block<'_>) {
+    let (rows, cols) = (out.rows(), out.cols());
+    let out = MatMut::from_row_major_slice_mut(out.as_mut_slice(), rows, cols);
+    kernel(|| faer::linalg::matmul::matmul(out, Accum::Add, a.0, b.0, 1.0, Par::Seq));
+}
+
+/// `a b` as a new matrix.
+pub(crate) fn multiply(a: Block<'_>, b: Block<'_>) -> Matrix {
+    let mut out = Matrix::zeros(a.0.nrows(), b.0.ncols());
+    let stride = out.cols();
+    product(out.as_mut_slice(), stride, 1.0, a, b);
+    out
+}
+
+/// Eigenvalues (descending) of a symmetric matrix, and the eigenvectors as rows in that order.
+/// `None` if the iteration fails, which finite input does not cause.
+pub(crate) fn symmetric_eigen(a: &Matrix) -> Option<(Vec<f64>, Matrix)> {
+    let n = a.rows();
+    let eigen = kernel(|| Block::from(a).0.self_adjoint_eigen(Side::Lower)).ok()?;
+    let (values, vectors) = (eigen.S().column_vector(), eigen.U());
+    // faer sorts ascending.
+    let descending: Vec<f64> = (0..n).rev().map(|i| values[i]).collect();
+    Some((descending, Matrix::from_fn(n, n, |i, j| vectors[(j, n - 1 - i)])))
+}
+
+/// Solves the small square system `a x = rhs` by LU with partial pivoting.
+pub(crate) struct SmallSystem(faer::linalg::solvers::PartialPivLu<f64>);
+
+impl SmallSystem {
+    pub fn new(a: &Matrix) -> Self {
+        Self(kernel(|| Block::from(a).0.partial_piv_lu()))
+    }
+
+    pub fn solve(&self, rhs: &mut [f64]) {
+        use faer::linalg::solvers::SolveCore;
+        let n = rhs.len();
+        let rhs = MatMut::from_column_major_slice_mut(rhs, n, 1);
+        kernel(|| self.0.solve_in_place_with_conj(faer::Conj::No, rhs));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn product_writes_only_its_block() {
+        let a = Matrix::from_fn(3, 2, |i, j| (i + 2 * j) as f64);
+        let b = Matrix::from_fn(2, 2, |i, j| (1 + i * j) as f64);
+        let mut out = vec![7.0; 3 * 5];
+        product(&mut out, 5, -2.0, (&a).into(), (&b).into());
+        for i in 0..3 {
+            for j in 0..5 {
+                let expected = if j < 2 {
+                    -2.0 * (0..2).map(|k| a[(i, k)] * b[(k, j)]).sum::<f64>()
+                } else {
+                    7.0
+                };
+                assert_eq!(out[i * 5 + j], expected);
+            }
+        }
+    }
+
+    #[test]
+    fn eigenvectors_are_rows_in_descending_order() {
+        let a = Matrix::from_fn(4, 4, |i, j| 1.0 / (1.0 + i as f64 + j as f64));
+        let (values, vectors) = symmetric_eigen(&a).unwrap();
+        assert!(values.windows(2).all(|w| w[0] >= w[1]));
+        for (value, v) in values.iter().zip(vectors.iter_rows()) {
+            for i in 0..4 {
+                let av: f64 = (0..4).map(|j| a[(i, j)] * v[j]).sum();
+                assert!((av - value * v[i]).abs() < 1e-14);
+            }
+        }
+    }
+
+    #[test]
+    fn small_system_solves_an_indefinite_matrix() {
+        let a = Matrix::from_rows(&[[0.0, 2.0, 1.0], [2.0, -1.0, 0.5], [1.0, 0.5, 3.0]]).unwrap();
+        let mut x = vec![3.0, -1.0, 2.0];
+        SmallSystem::new(&a).solve(&mut x);
+        for (i, rhs) in [3.0, -1.0, 2.0].iter().enumerate() {
+            let ax: f64 = (0..3).map(|j| a[(i, j)] * x[j]).sum();
+            assert!((ax - rhs).abs() < 1e-14);
+        }
+    }
+}

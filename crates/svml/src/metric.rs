@@ -1,0 +1,265 @@
+//! The Mahalanobis metric of equation (7): d(x, z) = |L (x - z)|, and the forms L may take.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::linalg::{self, Matrix};
+
+/// The structure of L: which of its entries are learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+#[non_exhaustive]
+pub enum Form {
+    /// L = I / sigma: one number, the kernel width (SVML-Sphere).
+    Sphere,
+    /// L diagonal: one weight per feature (SVML-Diag).
+    Diagonal,
+    /// All d x d entries of L (SVML).
+    #[default]
+    Full,
+    /// L of r rows and d columns: a map into r dimensions.
+    Rank(usize),
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sphere => f.write_str("sphere"),
+            Self::Diagonal => f.write_str("diagonal"),
+            Self::Full => f.write_str("full"),
+            Self::Rank(r) => write!(f, "rank={r}"),
+        }
+    }
+}
+
+impl FromStr for Form {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "sphere" => Ok(Self::Sphere),
+            "diagonal" => Ok(Self::Diagonal),
+            "full" => Ok(Self::Full),
+            _ => text
+                .strip_prefix("rank=")
+                .and_then(|r| r.parse().ok())
+                .filter(|&r| r > 0)
+                .map(Self::Rank)
+                .ok_or_else(|| Error::Parameter {
+                    name: "form",
+                    value: text.to_owned(),
+                    bound: "sphere, diagonal, full or rank=R with R at least 1".to_owned(),
+                }),
+        }
+    }
+}
+
+impl From<Form> for String {
+    fn from(form: Form) -> Self {
+        form.to_string()
+    }
+}
+
+impl TryFrom<String> for Form {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl Form {
+    /// Number of rows of L for `d` features.
+    pub fn rows(self, d: usize) -> usize {
+        match self {
+            Self::Rank(r) => r,
+            _ => d,
+        }
+    }
+
+    /// Number of values that determine L for `d` features.
+    pub fn len(self, d: usize) -> usize {
+        match self {
+            Self::Sphere => 1,
+            Self::Diagonal => d,
+            Self::Full => d * d,
+            Self::Rank(r) => r * d,
+        }
+    }
+}
+
+/// A metric: L in one of its forms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    form: Form,
+    d: usize,
+    /// 1/sigma; the diagonal; or L row after row.
+    values: Vec<f64>,
+}
+
+impl Metric {
+    /// A metric on `d` features from the values that determine L: 1/sigma for a sphere, the
+    /// diagonal, or the entries of L row after row.
+    pub fn new(form: Form, d: usize, values: Vec<f64>) -> Result<Self> {
+        if let Form::Rank(r) = form
+            && !(1..=d).contains(&r)
+        {
+            return Err(Error::Parameter {
+                name: "rank",
+                value: r.to_string(),
+                bound: format!("between 1 and the number of features, {d}"),
+            });
+        }
+        if values.len() != form.len(d) {
+            return Err(Error::Shape {
+                what: format!("values of a {form} metric on {d} features"),
+                found: values.len(),
+                expected: form.len(d),
+            });
+        }
+        if let Some(value) = values.iter().find(|v| !v.is_finite()) {
+            return Err(Error::Parameter {
+                name: "metric",
+                value: value.to_string(),
+                bound: "finite in every entry".to_owned(),
+            });
+        }
+        Ok(Self { form, d, values })
+    }
+
+    /// L = I / sigma in the given form: equation (5), the usual RBF kernel.
+    pub fn isotropic(form: Form, d: usize, inverse_width: f64) -> Result<Self> {
+        let rows = form.rows(d);
+        let values = match form {
+            Form::Sphere => vec![inverse_width],
+            Form::Diagonal => vec![inverse_width; d],
+            _ => Matrix::from_fn(rows, d, |i, j| if i == j { inverse_width } else { 0.0 })
+                .into_vec(),
+        };
+        Self::new(form, d, values)
+    }
+
+    /// The form.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Number of features.
+    pub fn features(&self) -> usize {
+        self.d
+    }
+
+    /// Number of dimensions the metric maps into: the rows of L.
+    pub fn rank(&self) -> usize {
+        self.form.rows(self.d)
+    }
+
+    /// The values that determine L, as [`Metric::new`] takes them.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// L as a matrix. // (rank, features)
+    pub fn components(&self) -> Matrix {
+        match self.form {
+            Form::Sphere | Form::Diagonal => Matrix::from_fn(self.d, self.d, |i, j| {
+                if i == j { self.diagonal_entry(i) } else { 0.0 }
+            }),
+            Form::Full | Form::Rank(_) => self.as_matrix(),
+        }
+    }
+
+    /// M = L'L. // (features, features)
+    pub fn mahalanobis(&self) -> Matrix {
+        let l = self.components();
+        linalg::multiply(linalg::Block::from(&l).t(), (&l).into())
+    }
+
+    /// The diagonal of M = L'L: how strongly each (standardised) feature enters the distance.
+    pub fn relevance(&self) -> Vec<f64> {
+        match self.form {
+            Form::Sphere | Form::Diagonal => {
+                (0..self.d).map(|k| self.diagonal_entry(k).powi(2)).collect()
+            }
+            Form::Full | Form::Rank(_) => {
+                let mut relevance = vec![0.0; self.d];
+                for row in self.values.chunks_exact(self.d) {
+                    relevance.iter_mut().zip(row).for_each(|(sum, l)| *sum += l * l);
+                }
+                relevance
+            }
+        }
+    }
+
+    /// z = L x for every row x. // (n, rank)
+    pub fn transform(&self, x: &Matrix) -> Matrix {
+        match self.form {
+            Form::Sphere | Form::Diagonal => {
+                let mut z = x.clone();
+                for i in 0..z.rows() {
+                    let row = z.row_mut(i);
+                    row.iter_mut().enumerate().for_each(|(k, v)| *v *= self.diagonal_entry(k));
+                }
+                z
+            }
+            // Row by row the same bits whatever the other rows are: one product per block of rows.
+            Form::Full | Form::Rank(_) => linalg::multiply(x.into(), linalg::Block::from(&self.as_matrix()).t()),
+        }
+    }
+
+    fn as_matrix(&self) -> Matrix {
+        let (d, values) = (self.d, &self.values);
+        Matrix::from_fn(self.rank(), d, |i, j| values[i * d + j])
+    }
+
+    fn diagonal_entry(&self, k: usize) -> f64 {
+        if self.form == Form::Sphere { self.values[0] } else { self.values[k] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_written_and_read() {
+        for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(3)] {
+            assert_eq!(form.to_string().parse::<Form>().unwrap(), form);
+        }
+        for bad in ["", "rank", "rank=", "rank=0", "rank=-1", "cube"] {
+            assert!(bad.parse::<Form>().unwrap_err().to_string().contains("form = "), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_form_agrees_with_its_matrix() {
+        let d = 3;
+        let x = Matrix::from_fn(5, d, |i, j| (i * d + j) as f64 * 0.1 - 0.4);
+        for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)] {
+            let values = (0..form.len(d)).map(|k| 0.3 + 0.1 * k as f64).collect();
+            let metric = Metric::new(form, d, values).unwrap();
+            let l = metric.components();
+            assert_eq!((l.rows(), l.cols()), (metric.rank(), d));
+            let z = metric.transform(&x);
+            let m = metric.mahalanobis();
+            for (k, relevance) in metric.relevance().iter().enumerate() {
+                assert!((m[(k, k)] - relevance).abs() < 1e-15);
+            }
+            for i in 0..x.rows() {
+                for r in 0..metric.rank() {
+                    let expected: f64 = (0..d).map(|k| l[(r, k)] * x[(i, k)]).sum();
+                    assert!((z[(i, r)] - expected).abs() < 1e-15);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bad_metrics_are_refused() {
+        assert!(Metric::new(Form::Rank(4), 3, vec![0.0; 12]).is_err());
+        assert!(Metric::new(Form::Full, 3, vec![0.0; 8]).is_err());
+        assert!(Metric::new(Form::Diagonal, 2, vec![1.0, f64::NAN]).is_err());
+    }
+}

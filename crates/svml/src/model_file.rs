@@ -1,0 +1,192 @@
+//! The model file: format in docs/model-format.md.
+//!
+//! A file is read as if it came from an enemy: every length is checked against what is there before
+//! anything is allocated, the checksum covers all bytes, every number must be finite.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Scaler, Schema};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::metric::{Form, Metric};
+use crate::model::{Model, Report};
+
+/// First bytes of a model file: a name, and bytes that a text-mode transfer would alter.
+const MAGIC: [u8; 8] = *b"SVML\r\n\x1a\n";
+/// Version of the format. A file of a later version is refused.
+const VERSION: u32 = 1;
+/// Magic, version, header length.
+const PREFIX: usize = 8 + 4 + 8;
+/// The checksum at the end.
+const SUFFIX: usize = 4;
+
+/// Everything but the large arrays, as JSON.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    schema: Schema,
+    classes: Vec<String>,
+    scaler: Scaler,
+    form: Form,
+    cost: f64,
+    bias: f64,
+    support_rows: Vec<usize>,
+    report: Report,
+}
+
+pub(crate) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
+    let header = Header {
+        schema: model.schema.clone(),
+        classes: model.classes.clone(),
+        scaler: model.scaler.clone(),
+        form: model.metric.form(),
+        cost: model.cost,
+        bias: model.bias,
+        support_rows: model.support_rows.clone(),
+        report: model.report.clone(),
+    };
+    let header = serde_json::to_vec(&header)
+        .map_err(|e| Error::ModelFile(format!("the header cannot be written: {e}")))?;
+    let mut bytes = Vec::new();
+    bytes.extend(MAGIC);
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend((header.len() as u64).to_le_bytes());
+    bytes.extend(&header);
+    for array in [model.metric.values(), model.support.as_slice(), &model.beta] {
+        array.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+    }
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    Ok(bytes)
+}
+
+pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Model> {
+    let bad = |message: String| Error::ModelFile(message);
+    if bytes.len() < MAGIC.len() || bytes[..MAGIC.len()] != MAGIC {
+        return Err(bad("it does not begin as one; was it written by svml?".to_owned()));
+    }
+    let (body, checksum) = bytes
+        .split_last_chunk::<SUFFIX>()
+        .filter(|(body, _)| body.len() >= PREFIX)
+        .ok_or_else(|| bad(format!("{} bytes are too few; it is cut off", bytes.len())))?;
+    let version = u32::from_le_bytes(array(&body[8..12]));
+    if version != VERSION {
+        return Err(bad(format!(
+            "its format is version {version}; this program reads version {VERSION}: update svml"
+        )));
+    }
+    if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
+        return Err(bad("its checksum is wrong: it was cut off or altered; copy it again".to_owned()));
+    }
+    let header_len = u64::from_le_bytes(array(&body[12..PREFIX]));
+    let rest = &body[PREFIX..];
+    let header_len = usize::try_from(header_len)
+        .ok()
+        .filter(|len| *len <= rest.len())
+        .ok_or_else(|| bad(format!("a header of {header_len} bytes in {}", rest.len())))?;
+    let (header, arrays) = rest.split_at(header_len);
+    let header: Header =
+        serde_json::from_slice(header).map_err(|e| bad(format!("its header is wrong: {e}")))?;
+    assemble(header, arrays)
+}
+
+/// Checks the parts against each other and builds the model.
+fn assemble(header: Header, arrays: &[u8]) -> Result<Model> {
+    let bad = |message: String| Error::ModelFile(message);
+    header.schema.validate()?;
+    let d = header.schema.width();
+    header.scaler.validate(d)?;
+    if header.classes.len() != 2 || header.classes[0] == header.classes[1] {
+        return Err(bad(format!("it has classes {:?} where two are needed", header.classes)));
+    }
+    if !(header.cost.is_finite() && header.cost > 0.0 && header.bias.is_finite()) {
+        return Err(bad(format!("C = {}, b = {}", header.cost, header.bias)));
+    }
+    if let Form::Rank(r) = header.form
+        && r > d
+    {
+        return Err(bad(format!("rank {r} above the number of features, {d}")));
+    }
+    let n = header.support_rows.len();
+    if header.support_rows.iter().any(|row| *row >= header.report.rows) {
+        return Err(bad(format!("a support row beyond the {} rows", header.report.rows)));
+    }
+    let metric_len = header.form.len(d);
+    let expected = n.checked_mul(d).and_then(|v| v.checked_add(metric_len + n));
+    if !arrays.len().is_multiple_of(8) || expected != Some(arrays.len() / 8) {
+        return Err(bad(format!(
+            "{} bytes of arrays do not fit {n} support vectors with {d} features",
+            arrays.len()
+        )));
+    }
+    let numbers: Vec<f64> =
+        arrays.chunks_exact(8).map(|chunk| f64::from_le_bytes(array(chunk))).collect();
+    if let Some(value) = numbers.iter().find(|v| !v.is_finite()) {
+        return Err(bad(format!("an array holds {value}")));
+    }
+    let (metric, rest) = numbers.split_at(metric_len);
+    let (support, beta) = rest.split_at(n * d);
+    let metric = Metric::new(header.form, d, metric.to_vec())?;
+    let support = Matrix::new(n, d, support.to_vec())?;
+    let mapped = metric.transform(&header.scaler.apply(&support));
+    if mapped.as_slice().iter().any(|v| !v.is_finite()) {
+        return Err(bad("its support vectors overflow under its metric".to_owned()));
+    }
+    Ok(Model {
+        schema: header.schema,
+        classes: header.classes,
+        scaler: header.scaler,
+        metric,
+        cost: header.cost,
+        support_rows: header.support_rows,
+        support,
+        beta: beta.to_vec(),
+        bias: header.bias,
+        report: header.report,
+        mapped,
+    })
+}
+
+/// The first N bytes; zeros where there are fewer, which callers rule out.
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.first_chunk().copied().unwrap_or([0; N])
+}
+
+pub(crate) fn load(path: &Path) -> Result<Model> {
+    let bytes = fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    from_bytes(&bytes)
+}
+
+pub(crate) fn save(model: &Model, path: &Path) -> Result<()> {
+    write_atomically(path, &to_bytes(model)?)
+}
+
+/// Writes `bytes` to a new file beside `path` and renames it at the end: `path` holds the old
+/// content or all of the new, whatever happens.
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let failed = |source| Error::Io { path: path.to_owned(), source };
+    let temporary = temporary_name(path);
+    let written = File::options()
+        .write(true)
+        .create_new(true)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // Best effort: the error that matters is the one above.
+        let _ = fs::remove_file(&temporary);
+    }
+    written.map_err(failed)
+}
+
+/// A name in the same directory that no other process or thread uses.
+fn temporary_name(path: &Path) -> PathBuf {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    name.push(format!(".{process}.{count}.tmp"));
+    path.with_file_name(name)
+}

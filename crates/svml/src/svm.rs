@@ -1,0 +1,231 @@
+//! The support vector machine of equations (1) to (3): squared hinge, Newton in the primal.
+//!
+//! Problem: the hard-margin machine with kernel K + I/C, which is the same as
+//!
+//! ```text
+//! min over beta, b   1/2 beta' K beta + sum_i C_i/2 max(0, 1 - y_i f_i)^2,    f = K beta + b,
+//! ```
+//!
+//! where beta_i = alpha_i y_i in the paper's letters.
+//! Given: K through the seam [`Gram`], never data; labels y_i = +-1; a cost C_i per row.
+//! Returned: beta, b, the support set S = { i : y_i f_i < 1 }, and the worst violation of the
+//! optimality conditions.
+//!
+//! On S the optimum solves (the paper's H, with the labels moved to the right-hand side)
+//!
+//! ```text
+//! [ K_SS + diag(1/C_i)   1 ] [ beta_S ]   [ y_S ]
+//! [ 1'                   0 ] [ b      ] = [ 0   ]         beta = 0 off S
+//! ```
+//!
+//! Each Newton step solves this for the current S and looks which rows are in S then, until S
+//! stays. A full step that does not lower the objective is halved until it does.
+
+use crate::error::Result;
+use crate::kernel::{Factor, Gram};
+
+/// What is to be solved: rows of a kernel matrix with their labels and costs.
+#[derive(Clone, Copy)]
+pub struct Problem<'a> {
+    /// The kernel.
+    pub gram: &'a dyn Gram,
+    /// The training rows, ascending.
+    pub rows: &'a [usize],
+    /// Label of each row: +1 or -1.
+    pub y: &'a [f64],
+    /// Cost C_i of each row.
+    pub cost: &'a [f64],
+}
+
+/// A trained machine: h(x) = sum_j beta_j k(x, x_j) + b over the support rows j.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Row indices of the support vectors, ascending.
+    pub support: Vec<usize>,
+    /// beta_j = alpha_j y_j.
+    pub beta: Vec<f64>,
+    /// The offset b.
+    pub bias: f64,
+}
+
+/// The solution and what came with it.
+pub struct Solution<'a> {
+    /// The machine.
+    pub machine: Machine,
+    /// f at every row of the problem.
+    pub outputs: Vec<f64>,
+    /// Worst violation of the optimality conditions, in units of the margin: of
+    /// y_i f_i + alpha_i/C_i = 1 and alpha_i >= 0 on S, of y_i f_i >= 1 elsewhere, and of
+    /// sum beta = 0 relative to sum |beta|.
+    pub residual: f64,
+    /// Newton steps taken.
+    pub steps: usize,
+    /// The factorisation of K_SS + diag(1/C_i), for the derivatives.
+    pub factor: Box<dyn Factor + 'a>,
+    /// That matrix's inverse times the vector of ones.
+    pub inverse_ones: Vec<f64>,
+}
+
+impl Solution<'_> {
+    /// Solves the bordered system above for another right-hand side `[x; last]`: returns the last
+    /// unknown and leaves the others in `x`.
+    pub fn solve_bordered(&self, x: &mut [f64], last: f64) -> f64 {
+        self.factor.solve(x);
+        border(x, last, &self.inverse_ones)
+    }
+}
+
+/// Given x = A^-1 rhs and A^-1 1, the solution of [A 1; 1' 0] [x; t] = [rhs; last].
+fn border(x: &mut [f64], last: f64, inverse_ones: &[f64]) -> f64 {
+    let t = (x.iter().sum::<f64>() - last) / inverse_ones.iter().sum::<f64>();
+    x.iter_mut().zip(inverse_ones).for_each(|(x, z)| *x -= t * z);
+    t
+}
+
+/// A margin this close to 1 is on the boundary of S: rounding decides its side.
+const BOUNDARY: f64 = 1e-10;
+/// Far more Newton steps than any problem needs; what is left then shows in the residual.
+const MAX_STEPS: usize = 200;
+
+/// Solves the problem, starting from the support set `start` (row indices) or from all rows.
+pub fn solve<'a>(problem: &Problem<'a>, start: Option<&[usize]>) -> Result<Solution<'a>> {
+    let Problem { gram, rows, y, cost } = *problem;
+    let mut set = match start {
+        Some(start) => positions(rows, start),
+        None => Vec::new(),
+    };
+    if set.is_empty() {
+        set = (0..rows.len()).collect();
+    }
+    let row_indices = |set: &[usize]| set.iter().map(|&p| rows[p]).collect::<Vec<_>>();
+    let ridge = |set: &[usize]| set.iter().map(|&p| 1.0 / cost[p]).collect::<Vec<_>>();
+    let mut factor = gram.factor(&row_indices(&set), &ridge(&set))?;
+    let mut accepted: Option<Point> = None;
+    let mut steps = 0;
+    loop {
+        steps += 1;
+        // The full Newton step: the solution if S were right.
+        let support = row_indices(&set);
+        let mut inverse_ones = vec![1.0; set.len()];
+        factor.solve(&mut inverse_ones);
+        let mut beta: Vec<f64> = set.iter().map(|&p| y[p]).collect();
+        factor.solve(&mut beta);
+        let bias = border(&mut beta, 0.0, &inverse_ones);
+        let mut outputs = gram.multiply(rows, &support, &beta);
+        outputs.iter_mut().for_each(|f| *f += bias);
+        let full = Point::new(problem, &set, &beta, bias, outputs);
+
+        if full.stays(y, &set) || steps == MAX_STEPS {
+            let residual = residual(problem, &set, &beta, &full.outputs);
+            let machine = Machine { support, beta, bias };
+            let outputs = full.outputs;
+            return Ok(Solution { machine, outputs, residual, steps, factor, inverse_ones });
+        }
+        let next = match accepted {
+            Some(old) if full.objective >= old.objective => old.towards(&full, problem),
+            _ => full,
+        };
+        set = next.support_set(y);
+        if set.is_empty() {
+            set = (0..rows.len()).collect();
+        }
+        factor.update(&row_indices(&set), &ridge(&set))?;
+        accepted = Some(next);
+    }
+}
+
+/// Positions within `rows` of those rows that are in `wanted`; both ascending.
+fn positions(rows: &[usize], wanted: &[usize]) -> Vec<usize> {
+    let mut wanted = wanted.iter().peekable();
+    let mut found = Vec::with_capacity(wanted.len());
+    for (p, row) in rows.iter().enumerate() {
+        while wanted.next_if(|w| *w < row).is_some() {}
+        if wanted.next_if(|w| *w == row).is_some() {
+            found.push(p);
+        }
+    }
+    found
+}
+
+/// A point of the primal problem, with K beta known through the outputs.
+struct Point {
+    /// beta for every row of the problem.
+    beta: Vec<f64>,
+    bias: f64,
+    outputs: Vec<f64>,
+    objective: f64,
+}
+
+impl Point {
+    fn new(problem: &Problem<'_>, set: &[usize], beta: &[f64], bias: f64, outputs: Vec<f64>) -> Self {
+        let mut dense = vec![0.0; problem.rows.len()];
+        set.iter().zip(beta).for_each(|(&p, &b)| dense[p] = b);
+        let mut point = Self { beta: dense, bias, outputs, objective: 0.0 };
+        point.objective = point.value(problem);
+        point
+    }
+
+    /// 1/2 beta' K beta + sum_i C_i/2 max(0, 1 - y_i f_i)^2.
+    fn value(&self, problem: &Problem<'_>) -> f64 {
+        let mut value = 0.0;
+        for (p, (&beta, &f)) in self.beta.iter().zip(&self.outputs).enumerate() {
+            let slack = (1.0 - problem.y[p] * f).max(0.0);
+            value += 0.5 * beta * (f - self.bias) + 0.5 * problem.cost[p] * slack * slack;
+        }
+        value
+    }
+
+    fn support_set(&self, y: &[f64]) -> Vec<usize> {
+        (0..y.len()).filter(|&p| y[p] * self.outputs[p] < 1.0).collect()
+    }
+
+    /// Whether `set` is the support set here, up to rows on its boundary.
+    fn stays(&self, y: &[f64], set: &[usize]) -> bool {
+        let mut set = set.iter().peekable();
+        (0..y.len()).all(|p| {
+            let margin = y[p] * self.outputs[p];
+            match set.next_if(|s| **s == p) {
+                Some(_) => margin <= 1.0 + BOUNDARY,
+                None => margin >= 1.0 - BOUNDARY,
+            }
+        })
+    }
+
+    /// The point half way, a quarter of the way, ... towards `full` that lowers the objective.
+    fn towards(self, full: &Point, problem: &Problem<'_>) -> Point {
+        let mut t = 0.5;
+        loop {
+            let between = |a: f64, b: f64| a + t * (b - a);
+            let mix = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(&a, &b)| between(a, b)).collect();
+            let mut point = Point {
+                beta: mix(&self.beta, &full.beta),
+                bias: between(self.bias, full.bias),
+                outputs: mix(&self.outputs, &full.outputs),
+                objective: 0.0,
+            };
+            point.objective = point.value(problem);
+            // The direction is one of descent, so this ends; the bound guards against rounding.
+            if point.objective < self.objective || t < 1e-12 {
+                return point;
+            }
+            t *= 0.5;
+        }
+    }
+}
+
+fn residual(problem: &Problem<'_>, set: &[usize], beta: &[f64], outputs: &[f64]) -> f64 {
+    let mut support = set.iter().zip(beta).peekable();
+    let mut worst = 0.0f64;
+    for (p, (&y, &f)) in problem.y.iter().zip(outputs).enumerate() {
+        let violation = match support.next_if(|(s, _)| **s == p) {
+            Some((_, beta)) => {
+                let slack = y * beta / problem.cost[p];
+                (y * f + slack - 1.0).abs().max(-slack)
+            }
+            None => 1.0 - y * f,
+        };
+        worst = worst.max(violation);
+    }
+    let scale = beta.iter().map(|b| b.abs()).sum::<f64>().max(f64::MIN_POSITIVE);
+    worst.max(beta.iter().sum::<f64>().abs() / scale)
+}
