@@ -88,8 +88,8 @@ pub enum Error {
         expected: usize,
     },
 
-    /// No rows at all.
-    #[error("the data holds no rows{0}; a classifier needs rows of at least two classes")]
+    /// No rows at all; the text may say where.
+    #[error("the data holds no rows{0}")]
     NoRows(String),
 
     /// All rows belong to one class.

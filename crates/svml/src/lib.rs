@@ -1,20 +1,20 @@
 //! Support vector metric learning.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
-pub mod error;
-pub mod watch;
-pub mod linalg;
-pub mod data;
-pub mod svm;
-pub mod metric;
-pub mod kernel;
-pub mod loss;
 pub mod criterion;
-pub mod optimise;
-pub mod params;
+pub mod data;
+pub mod error;
+pub mod kernel;
 pub mod learn;
-pub mod select;
+pub mod linalg;
+pub mod loss;
+pub mod metric;
 pub mod model;
 mod model_file;
+pub mod optimise;
+pub mod params;
+pub mod select;
+pub mod svm;
+pub mod watch;
 
 pub use data::{Dataset, Generator, ReadOptions};
 pub use error::{Error, Result};

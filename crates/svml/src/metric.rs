@@ -135,8 +135,9 @@ impl Metric {
         let values = match form {
             Form::Sphere => vec![inverse_width],
             Form::Diagonal => vec![inverse_width; d],
-            _ => Matrix::from_fn(rows, d, |i, j| if i == j { inverse_width } else { 0.0 })
-                .into_vec(),
+            _ => {
+                Matrix::from_fn(rows, d, |i, j| if i == j { inverse_width } else { 0.0 }).into_vec()
+            }
         };
         Self::new(form, d, values)
     }
@@ -164,9 +165,15 @@ impl Metric {
     /// L as a matrix. // (rank, features)
     pub fn components(&self) -> Matrix {
         match self.form {
-            Form::Sphere | Form::Diagonal => Matrix::from_fn(self.d, self.d, |i, j| {
-                if i == j { self.diagonal_entry(i) } else { 0.0 }
-            }),
+            Form::Sphere | Form::Diagonal => {
+                Matrix::from_fn(
+                    self.d,
+                    self.d,
+                    |i, j| {
+                        if i == j { self.diagonal_entry(i) } else { 0.0 }
+                    },
+                )
+            }
             Form::Full | Form::Rank(_) => self.as_matrix(),
         }
     }
@@ -205,7 +212,9 @@ impl Metric {
                 z
             }
             // Row by row the same bits whatever the other rows are: one product per block of rows.
-            Form::Full | Form::Rank(_) => linalg::multiply(x.into(), linalg::Block::from(&self.as_matrix()).t()),
+            Form::Full | Form::Rank(_) => {
+                linalg::multiply(x.into(), linalg::Block::from(&self.as_matrix()).t())
+            }
         }
     }
 

@@ -78,7 +78,9 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Model> {
         )));
     }
     if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
-        return Err(bad("its checksum is wrong: it was cut off or altered; copy it again".to_owned()));
+        return Err(bad(
+            "its checksum is wrong: it was cut off or altered; copy it again".to_owned()
+        ));
     }
     let header_len = u64::from_le_bytes(array(&body[12..PREFIX]));
     let rest = &body[PREFIX..];

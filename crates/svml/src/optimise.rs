@@ -463,7 +463,18 @@ mod tests {
     #[test]
     fn a_flat_start_is_a_minimum_and_the_caller_can_stop() {
         for optimiser in BOTH {
-            assert_eq!(run(optimiser, |_, g| { g[0] = 0.0; 3.0 }, &[1.0]).1, Stop::Minimum);
+            assert_eq!(
+                run(
+                    optimiser,
+                    |_, g| {
+                        g[0] = 0.0;
+                        3.0
+                    },
+                    &[1.0]
+                )
+                .1,
+                Stop::Minimum
+            );
             let mut cosh = function(|x: &[f64], g: &mut [f64]| {
                 g[0] = x[0].sinh();
                 x[0].cosh()

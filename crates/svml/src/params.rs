@@ -19,7 +19,7 @@ pub struct Params {
     /// relative to the size of L0 and to a loss between 0 and 1; the paper's 100 and 10 belong to
     /// other units. Default: 1.
     pub lambda: f64,
-    /// C at the start; small is smooth, from where early stopping is safe. Default: 0.1.
+    /// C at the start; small is smooth, from where early stopping is safe. Default: 0.5.
     pub initial_cost: f64,
     /// Default: L-BFGS.
     pub optimiser: Optimiser,
@@ -45,7 +45,7 @@ impl Default for Params {
             form: Form::Full,
             steepness: 5.0,
             lambda: 1.0,
-            initial_cost: 0.1,
+            initial_cost: 0.5,
             optimiser: Optimiser::default(),
             max_iterations: 100,
             patience: 5,

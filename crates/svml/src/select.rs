@@ -76,7 +76,13 @@ impl Grid {
 
 /// Chooses width and C for standardised rows `x` with labels `y` = +-1 (classes 0 and 1 in
 /// `class`). Equal errors go to the smoother setting: the larger width, then the smaller C.
-pub fn grid_search(x: &Matrix, y: &[f64], class: &[usize], grid: &Grid, watch: &Watch) -> Result<Selected> {
+pub fn grid_search(
+    x: &Matrix,
+    y: &[f64],
+    class: &[usize],
+    grid: &Grid,
+    watch: &Watch,
+) -> Result<Selected> {
     grid.validate()?;
     let mut widths = grid.widths.clone();
     widths.sort_by(|a, b| b.total_cmp(a));

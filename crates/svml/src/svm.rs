@@ -157,7 +157,13 @@ struct Point {
 }
 
 impl Point {
-    fn new(problem: &Problem<'_>, set: &[usize], beta: &[f64], bias: f64, outputs: Vec<f64>) -> Self {
+    fn new(
+        problem: &Problem<'_>,
+        set: &[usize],
+        beta: &[f64],
+        bias: f64,
+        outputs: Vec<f64>,
+    ) -> Self {
         let mut dense = vec![0.0; problem.rows.len()];
         set.iter().zip(beta).for_each(|(&p, &b)| dense[p] = b);
         let mut point = Self { beta: dense, bias, outputs, objective: 0.0 };
@@ -196,7 +202,8 @@ impl Point {
         let mut t = 0.5;
         loop {
             let between = |a: f64, b: f64| a + t * (b - a);
-            let mix = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(&a, &b)| between(a, b)).collect();
+            let mix =
+                |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(&a, &b)| between(a, b)).collect();
             let mut point = Point {
                 beta: mix(&self.beta, &full.beta),
                 bias: between(self.bias, full.bias),

@@ -31,9 +31,8 @@ impl Watch {
 
     /// Whether less than `reserve` is left before the deadline.
     pub fn out_of_time(&self, reserve: Duration) -> bool {
-        self.deadline.is_some_and(|deadline| {
-            deadline.saturating_duration_since(Instant::now()) <= reserve
-        })
+        self.deadline
+            .is_some_and(|deadline| deadline.saturating_duration_since(Instant::now()) <= reserve)
     }
 
     /// [`Error::Interrupted`] once the flag is raised or the deadline has passed.

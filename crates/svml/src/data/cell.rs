@@ -34,9 +34,7 @@ pub(super) fn number(cell: &str, decimal: Decimal) -> Option<f64> {
 
 /// A text from a file as a message can repeat it: short, on one line.
 pub(super) fn excerpt(text: &str) -> String {
-    let mut chars = text
-        .chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut chars = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
     let mut short: String = chars.by_ref().take(EXCERPT).collect();
     if chars.next().is_some() {
         short.push_str("...");
@@ -46,11 +44,8 @@ pub(super) fn excerpt(text: &str) -> String {
 
 /// The first `most` of some names or levels, and how many there are if that is not all.
 pub(super) fn listed<S: AsRef<str>>(items: &[S], most: usize) -> String {
-    let mut list: Vec<String> = items
-        .iter()
-        .take(most)
-        .map(|item| excerpt(item.as_ref()))
-        .collect();
+    let mut list: Vec<String> =
+        items.iter().take(most).map(|item| excerpt(item.as_ref())).collect();
     if items.len() > most {
         list.push(format!("... ({} in all)", items.len()));
     }
@@ -65,9 +60,7 @@ mod tests {
 
     #[test]
     fn missing_tokens_in_any_case() {
-        for token in [
-            "", "?", "NA", "na", "n/a", "NaN", "nan", "-nan", "NULL", "none",
-        ] {
+        for token in ["", "?", "NA", "na", "n/a", "NaN", "nan", "-nan", "NULL", "none"] {
             assert!(is_missing(token), "{token}");
         }
         for value in ["0", "-", "inf", "nano", "nothing", "."] {

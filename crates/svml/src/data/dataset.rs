@@ -46,11 +46,7 @@ impl Dataset {
             Some(format) => format == Format::Libsvm,
             None => libsvm::is_libsvm(text, false),
         };
-        if sparse {
-            libsvm::read(text, options)
-        } else {
-            training::read(text, options)
-        }
+        if sparse { libsvm::read(text, options) } else { training::read(text, options) }
     }
 
     /// Takes rows and labels from memory. Columns are named x1, x2, ... and the target `class`.
@@ -88,14 +84,9 @@ impl Dataset {
                 encode::in_range(*value, i + 1, name)?;
             }
         }
-        let texts: Vec<String> = labels
-            .iter()
-            .map(|label| label.to_string().trim().to_owned())
-            .collect();
-        if let Some(i) = texts
-            .iter()
-            .position(|t| t.is_empty() || t.eq_ignore_ascii_case("nan"))
-        {
+        let texts: Vec<String> =
+            labels.iter().map(|label| label.to_string().trim().to_owned()).collect();
+        if let Some(i) = texts.iter().position(|t| t.is_empty() || t.eq_ignore_ascii_case("nan")) {
             return Err(Error::Parameter {
                 name: "label",
                 value: format!("'{}' of row {}", texts[i], i + 1),
@@ -103,11 +94,8 @@ impl Dataset {
             });
         }
         let labels = labels::encode(texts.iter().map(String::as_str));
-        let target = TargetColumn {
-            name: "class".to_owned(),
-            position: x.cols(),
-            numeric: labels.numeric,
-        };
+        let target =
+            TargetColumn { name: "class".to_owned(), position: x.cols(), numeric: labels.numeric };
         Ok(Self {
             x,
             y: labels.y,
@@ -161,10 +149,7 @@ impl Dataset {
         }
         for (i, row) in self.x.iter_rows().enumerate() {
             if let Some(j) = row.iter().position(|v| v.is_nan()) {
-                return Err(Error::Missing {
-                    row: i + 1,
-                    column: self.encoded_name(j),
-                });
+                return Err(Error::Missing { row: i + 1, column: self.encoded_name(j) });
             }
         }
         Ok(())
@@ -172,10 +157,7 @@ impl Dataset {
 
     fn encoded_name(&self, column: usize) -> String {
         let names = self.schema.encoded_names();
-        names
-            .get(column)
-            .map(|name| cell::excerpt(name))
-            .unwrap_or_default()
+        names.get(column).map(|name| cell::excerpt(name)).unwrap_or_default()
     }
 
     /// Names the raw columns, as a header would. If one of them takes the name of the target, the target's
@@ -297,12 +279,7 @@ impl Dataset {
         let labels = labels::encode(self.y.iter().map(|&class| names[class].as_str()));
         let mut schema = self.schema.clone();
         schema.target.numeric = labels.numeric;
-        Self {
-            x: self.x.clone(),
-            y: labels.y,
-            classes: labels.classes,
-            schema,
-        }
+        Self { x: self.x.clone(), y: labels.y, classes: labels.classes, schema }
     }
 
     fn without_empty_classes(mut self) -> Self {
@@ -353,14 +330,8 @@ mod tests {
     fn arrays_that_do_not_fit() {
         let new = |x: Matrix, labels: &[&str]| Dataset::new(x, labels).unwrap_err();
         assert!(matches!(new(Matrix::zeros(0, 2), &[]), Error::NoRows(_)));
-        assert!(matches!(
-            new(Matrix::zeros(2, 1), &["a"]),
-            Error::Shape { .. }
-        ));
-        assert!(matches!(
-            new(Matrix::zeros(1, 0), &["a"]),
-            Error::Shape { .. }
-        ));
+        assert!(matches!(new(Matrix::zeros(2, 1), &["a"]), Error::Shape { .. }));
+        assert!(matches!(new(Matrix::zeros(1, 0), &["a"]), Error::Shape { .. }));
         for value in [f64::INFINITY, -1e301] {
             assert!(matches!(
                 new(matrix(&[&[0.0, 1.0], &[0.0, value]]), &["a", "b"]),
@@ -368,10 +339,7 @@ mod tests {
             ));
         }
         let error = Dataset::new(Matrix::zeros(2, 1), &[0.0, f64::NAN]).unwrap_err();
-        assert!(
-            error.to_string().contains("label = 'NaN' of row 2"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("label = 'NaN' of row 2"), "{error}");
     }
 
     #[test]
@@ -393,10 +361,7 @@ mod tests {
         let empty = || Dataset::new(matrix(&[&[1.0, f64::NAN]]), &["a"]).unwrap();
         let error = empty().with_missing(Missing::Impute).unwrap_err();
         assert!(error.to_string().contains("column x2 has none"), "{error}");
-        assert!(matches!(
-            empty().with_missing(Missing::Drop).unwrap_err(),
-            Error::NoRows(_)
-        ));
+        assert!(matches!(empty().with_missing(Missing::Drop).unwrap_err(), Error::NoRows(_)));
     }
 
     #[test]
@@ -427,14 +392,8 @@ mod tests {
         assert_eq!(kept.classes(), ["2", "3"]);
         assert_eq!(kept.y(), [0, 1, 0]);
         let message = data.keep_classes(&["4"]).unwrap_err().to_string();
-        assert!(
-            message.contains("a class of the target class: 1, 2, 3"),
-            "{message}"
-        );
-        assert!(matches!(
-            data.keep_classes(&[]).unwrap_err(),
-            Error::NoRows(_)
-        ));
+        assert!(message.contains("a class of the target class: 1, 2, 3"), "{message}");
+        assert!(matches!(data.keep_classes(&[]).unwrap_err(), Error::NoRows(_)));
 
         let grouped =
             data.group_classes(|class| if class == "1" { "one" } else { "rest" }.to_owned());
@@ -450,10 +409,7 @@ mod tests {
         assert_eq!(sparse.schema().format(), Format::Libsvm);
         let table = Dataset::from_reader("1,2\n3,4\n".as_bytes(), &options).unwrap();
         assert_eq!(table.schema().format(), Format::Csv);
-        let given = ReadOptions {
-            format: Some(Format::Libsvm),
-            ..options
-        };
+        let given = ReadOptions { format: Some(Format::Libsvm), ..options };
         assert!(Dataset::from_reader("1,2\n3,4\n".as_bytes(), &given).is_err());
     }
 }

@@ -1,6 +1,8 @@
 //! Which character separates the cells of a table, found from its first rows; and the reading of tables whose
 //! cells are separated by runs of spaces, which the `csv` crate does not know.
 
+use std::borrow::Cow;
+
 use crate::error::Result;
 
 use super::options::Delimiter;
@@ -46,48 +48,82 @@ fn agreement(text: &str, delimiter: Delimiter) -> Result<f64> {
     })
 }
 
-/// Writes one space for each run of spaces and tabulators between cells and none at the ends of lines.
-/// Quoted cells and line ends stay as they are, so line numbers stay right.
-pub(super) fn collapse(text: &str) -> String {
-    #[derive(Clone, Copy)]
-    enum State {
-        Between,
-        Plain,
-        Quoted,
-        // After a quote inside a quoted cell: the end of the quotes, or the first of a doubled quote.
-        Quote,
+/// The text as the `csv` crate can read it, and the byte that separates its cells.
+///
+/// Runs of spaces and tabulators between cells become one space; those at the ends of lines are left out. With
+/// any other delimiter only the white space before a cell is left out, without which a quote there would not
+/// count. Quoted cells and the number of lines stay as they are.
+pub(super) fn prepare(text: &str, delimiter: Delimiter) -> (Cow<'_, str>, u8) {
+    let separator = match delimiter {
+        Delimiter::Comma => ',',
+        Delimiter::Semicolon => ';',
+        Delimiter::Tab => '\t',
+        Delimiter::Spaces => ' ',
+    };
+    let spaces = delimiter == Delimiter::Spaces;
+    let text = if spaces || text.contains(" \"") || text.contains("\t\"") {
+        Cow::Owned(unpadded(text, separator, spaces))
+    } else {
+        Cow::Borrowed(text)
+    };
+    (text, separator as u8)
+}
+
+/// Where a reader of cells stands, as the `csv` crate sees it.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum State {
+    /// Before the first character of a cell.
+    Before,
+    Plain,
+    Quoted,
+    /// After a quote inside a quoted cell: the end of the quotes, or the first of a doubled quote.
+    Quote,
+}
+
+impl State {
+    pub(super) fn after(self, c: char, separator: char) -> Self {
+        match (self, c) {
+            (Self::Quoted, '"') => Self::Quote,
+            (Self::Quoted, _) | (Self::Quote, '"') => Self::Quoted,
+            (_, '\n' | '\r') => Self::Before,
+            (_, c) if c == separator => Self::Before,
+            (Self::Before, '"') => Self::Quoted,
+            _ => Self::Plain,
+        }
     }
+}
+
+fn unpadded(text: &str, separator: char, spaces: bool) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut state = State::Between;
+    let mut state = State::Before;
     let mut first = true;
-    for c in text.chars() {
-        state = match (state, c) {
-            (State::Quoted, '"') => State::Quote,
-            (State::Quoted, _) => State::Quoted,
-            (State::Quote, '"') => State::Quoted,
-            (_, ' ' | '\t') => {
-                state = State::Between;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let white = matches!(c, ' ' | '\t');
+        if state != State::Quoted {
+            if spaces && white {
+                state = State::Before;
                 continue;
             }
-            (_, '\n' | '\r') => {
+            if matches!(c, '\n' | '\r') {
+                // A lone CR becomes LF, lest it join with an LF after white space that is left out.
+                let lone = c == '\r' && chars.peek() != Some(&'\n');
+                out.push(if lone { '\n' } else { c });
+                state = State::Before;
                 first = true;
-                out.push(c);
-                state = State::Between;
                 continue;
             }
-            (State::Between, _) => {
-                if !first {
-                    out.push(' ');
-                }
-                first = false;
-                if c == '"' {
-                    State::Quoted
-                } else {
-                    State::Plain
-                }
+        }
+        if state == State::Before {
+            if white && c != separator {
+                continue;
             }
-            (State::Plain | State::Quote, _) => State::Plain,
-        };
+            if spaces && !first {
+                out.push(separator);
+            }
+            first = false;
+        }
+        state = state.after(c, separator);
         out.push(c);
     }
     out
@@ -129,10 +165,7 @@ mod tests {
     #[test]
     fn spaces_and_quoted_delimiters_inside_cells_do_not_count() {
         assert_eq!(found("age (years),b\n1 ,2\n3,4\n"), Some(Delimiter::Comma));
-        assert_eq!(
-            found("\"a;x\",1\n\"b;y\",2\nc,3\n\"d\n;\",4\n"),
-            Some(Delimiter::Comma)
-        );
+        assert_eq!(found("\"a;x\",1\n\"b;y\",2\nc,3\n\"d\n;\",4\n"), Some(Delimiter::Comma));
     }
 
     #[test]
@@ -142,12 +175,22 @@ mod tests {
 
     #[test]
     fn runs_are_collapsed_outside_quotes_only() {
-        assert_eq!(collapse("  1 \t 2  \r\n\n 3\t4"), "1 2\r\n\n3 4");
-        assert_eq!(
-            collapse("\"a  b\"   \"c \"\"  d\"\n"),
-            "\"a  b\" \"c \"\"  d\"\n"
-        );
-        assert_eq!(collapse("5\"  x \"a\"b  c"), "5\" x \"a\"b c");
-        assert_eq!(collapse("\"open  \n 1"), "\"open  \n 1");
+        let collapsed = |text| prepare(text, Delimiter::Spaces).0.into_owned();
+        assert_eq!(collapsed("  1 \t 2  \r\n\n 3\t4"), "1 2\r\n\n3 4");
+        assert_eq!(collapsed("\"a  b\"   \"c \"\"  d\"\n"), "\"a  b\" \"c \"\"  d\"\n");
+        assert_eq!(collapsed("5\"  x \"a\"b  c"), "5\" x \"a\"b c");
+        assert_eq!(collapsed("\"open  \n 1"), "\"open  \n 1");
+        assert_eq!(collapsed("1\r  \n2"), "1\n\n2");
+    }
+
+    #[test]
+    fn white_space_before_quotes_is_left_out() {
+        let text = " \"a,  b\" ,  c d,\t\"e\"\n , x \"y\"\n";
+        let (out, byte) = prepare(text, Delimiter::Comma);
+        assert_eq!(out, "\"a,  b\" ,c d,\"e\"\n,x \"y\"\n");
+        assert_eq!(byte, b',');
+        let (out, _) = prepare("a\t \"b\tc\"\t\td\n", Delimiter::Tab);
+        assert_eq!(out, "a\t\"b\tc\"\t\td\n");
+        assert!(matches!(prepare("1, 2\n", Delimiter::Comma).0, Cow::Borrowed(_)));
     }
 }

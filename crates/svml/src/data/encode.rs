@@ -43,10 +43,7 @@ pub(super) fn encode(
             let line = table.line(row);
             if is_missing(cell) {
                 if missing != Missing::Impute {
-                    return Err(Error::Missing {
-                        row: line,
-                        column: excerpt(&column.name),
-                    });
+                    return Err(Error::Missing { row: line, column: excerpt(&column.name) });
                 }
                 out.fill(f64::NAN);
                 continue;
@@ -78,21 +75,14 @@ pub(super) fn encode(
 /// Refuses numbers that cannot be squared and summed; NaN passes, it stands for a missing value.
 pub(super) fn in_range(value: f64, row: usize, column: &str) -> Result<f64> {
     if value.abs() > LIMIT {
-        return Err(Error::OutOfRange {
-            row,
-            column: excerpt(column),
-            value,
-            limit: LIMIT,
-        });
+        return Err(Error::OutOfRange { row, column: excerpt(column), value, limit: LIMIT });
     }
     Ok(value)
 }
 
 /// The place of a level in the sorted list.
 pub(super) fn find(levels: &[String], cell: &str) -> Option<usize> {
-    levels
-        .binary_search_by(|level| level.as_str().cmp(cell))
-        .ok()
+    levels.binary_search_by(|level| level.as_str().cmp(cell)).ok()
 }
 
 fn unseen(line: usize, column: &Column, cell: &str) -> Error {
@@ -134,10 +124,7 @@ mod tests {
     use super::*;
 
     fn column(kind: Kind) -> Column {
-        Column {
-            name: "c".to_owned(),
-            kind,
-        }
+        Column { name: "c".to_owned(), kind }
     }
 
     fn levels(n: usize) -> Vec<String> {
@@ -169,19 +156,12 @@ mod tests {
             let error = run(text, Kind::Number, Missing::Impute).unwrap_err();
             assert!(matches!(error, Error::OutOfRange { row: 1, .. }), "{text}");
         }
-        assert_eq!(
-            run("1e300", Kind::Number, Missing::Refuse).unwrap(),
-            [1e300]
-        );
+        assert_eq!(run("1e300", Kind::Number, Missing::Refuse).unwrap(), [1e300]);
     }
 
     #[test]
     fn text_in_a_number_column_names_the_cell() {
-        let message = |text| {
-            run(text, Kind::Number, Missing::Impute)
-                .unwrap_err()
-                .to_string()
-        };
+        let message = |text| run(text, Kind::Number, Missing::Impute).unwrap_err().to_string();
         assert!(message("1\n\nabc\nx").starts_with("line 3: column c: 'abc' is not a number"));
         assert!(message("1.5\n2,5").starts_with("line 2: column c: '2,5' is not a number"));
     }

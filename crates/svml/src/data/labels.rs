@@ -20,11 +20,7 @@ fn number(label: &str) -> Option<f64> {
 }
 
 fn print(value: f64) -> String {
-    if value.fract() == 0.0 {
-        format!("{value}")
-    } else {
-        format!("{value:?}")
-    }
+    if value.fract() == 0.0 { format!("{value}") } else { format!("{value:?}") }
 }
 
 /// The name of a label's class: equal numbers get one name when labels are numbers.
@@ -43,9 +39,7 @@ pub(super) fn encode<'a>(labels: impl Iterator<Item = &'a str> + Clone) -> Label
         distinct.sort_unstable_by(f64::total_cmp);
         distinct.dedup();
         Labels {
-            y: values
-                .map(|v| distinct.partition_point(|d| *d < v))
-                .collect(),
+            y: values.map(|v| distinct.partition_point(|d| *d < v)).collect(),
             classes: distinct.into_iter().map(print).collect(),
             numeric: true,
         }
@@ -53,9 +47,7 @@ pub(super) fn encode<'a>(labels: impl Iterator<Item = &'a str> + Clone) -> Label
         let distinct: std::collections::BTreeSet<&str> = labels.clone().collect();
         let classes: Vec<&str> = distinct.into_iter().collect();
         Labels {
-            y: labels
-                .map(|label| classes.partition_point(|c| *c < label))
-                .collect(),
+            y: labels.map(|label| classes.partition_point(|c| *c < label)).collect(),
             classes: classes.into_iter().map(str::to_owned).collect(),
             numeric: false,
         }

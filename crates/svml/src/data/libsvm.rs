@@ -93,20 +93,11 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
     }
     let x = fill(text, count, width)?;
     let labels = labels::encode(rows(text).filter_map(|(_, row)| label_of(row)));
-    let target = TargetColumn {
-        name: "label".to_owned(),
-        position: 0,
-        numeric: labels.numeric,
-    };
+    let target = TargetColumn { name: "label".to_owned(), position: 0, numeric: labels.numeric };
     let names = (1..=width).map(|index| index.to_string()).collect();
     let mut schema = Schema::of_numbers(names, target, Format::Libsvm);
     schema.missing = options.missing;
-    Ok(Dataset {
-        x,
-        y: labels.y,
-        classes: labels.classes,
-        schema,
-    })
+    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema })
 }
 
 /// Reads rows of `width` columns; entries beyond are left out. Labels are given if every row has a number
@@ -132,9 +123,7 @@ fn rows(text: &str) -> impl Iterator<Item = (u64, &str)> + Clone {
 }
 
 fn label_of(row: &str) -> Option<&str> {
-    row.split_ascii_whitespace()
-        .next()
-        .filter(|token| token.parse().is_ok_and(f64::is_finite))
+    row.split_ascii_whitespace().next().filter(|token| token.parse().is_ok_and(f64::is_finite))
 }
 
 fn fill(text: &str, count: usize, width: usize) -> Result<Matrix> {
@@ -165,11 +154,11 @@ fn pair(token: &str) -> Option<(u64, f64)> {
 }
 
 /// Checks a row and calls `each` with its entries; gives the token before them, if there is one.
-fn each_entry<'a>(
+fn each_entry(
     line: u64,
-    content: &'a str,
+    content: &str,
     mut each: impl FnMut(u64, f64) -> Result<()>,
-) -> Result<Option<&'a str>> {
+) -> Result<Option<&str>> {
     let mut tokens = content.split_ascii_whitespace().peekable();
     let label = tokens.next_if(|token| !token.contains(':'));
     let mut last = 0;
@@ -185,9 +174,7 @@ fn each_entry<'a>(
             return Err(refuse("indices count from 1".to_owned()));
         }
         if index <= last {
-            return Err(refuse(format!(
-                "indices must ascend, and the one before is {last}"
-            )));
+            return Err(refuse(format!("indices must ascend, and the one before is {last}")));
         }
         if !value.is_finite() {
             return Err(refuse("the value must be a finite number".to_owned()));
@@ -213,10 +200,7 @@ mod tests {
     fn sparse_rows_become_dense() {
         let text = "# made by hand\n+1 1:0.5 3:-2 # note 1:2\r\n\n-1\r1.0 2:1e3";
         let data = plain(text).unwrap();
-        assert_eq!(
-            data.x().as_slice(),
-            [0.5, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, 1000.0, 0.0]
-        );
+        assert_eq!(data.x().as_slice(), [0.5, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, 1000.0, 0.0]);
         assert_eq!(data.classes(), ["-1", "1"]);
         assert_eq!(data.y(), [1, 0, 1]);
         let schema = data.schema();
@@ -228,10 +212,7 @@ mod tests {
 
     #[test]
     fn the_policy_for_missing_values_is_kept() {
-        let options = ReadOptions {
-            missing: Missing::Impute,
-            ..ReadOptions::default()
-        };
+        let options = ReadOptions { missing: Missing::Impute, ..ReadOptions::default() };
         let data = read("1 1:1\n", &options).unwrap();
         assert_eq!(data.schema().missing(), Missing::Impute);
     }
@@ -264,16 +245,9 @@ mod tests {
         let error = plain("1 1:1\n1 2:1e301\n").unwrap_err();
         assert!(matches!(error, Error::OutOfRange { row: 2, column, .. } if column == "2"));
         assert!(matches!(plain("# only\n"), Err(Error::NoRows(_))));
-        assert!(
-            plain("\n1\n-1\n")
-                .unwrap_err()
-                .to_string()
-                .starts_with("line 2: neither")
-        );
-        let target = ReadOptions {
-            target: Target::Column("1".to_owned()),
-            ..ReadOptions::default()
-        };
+        assert!(plain("\n1\n-1\n").unwrap_err().to_string().starts_with("line 2: neither"));
+        let target =
+            ReadOptions { target: Target::Column("1".to_owned()), ..ReadOptions::default() };
         assert!(read("1 1:1\n", &target).is_err());
     }
 

@@ -5,7 +5,7 @@
 //! * The delimiter is a comma, a semicolon, a tabulator or runs of spaces. If it is not given it is found from
 //!   the first 50 rows.
 //! * A cell in double quotes can hold delimiters, line ends and, doubled, quotes; a quote counts only at the
-//!   very start of a cell. Cells are trimmed of white space. Blank lines are skipped. LF, CRLF and a lone CR
+//!   start of a cell. Cells are trimmed of white space. Blank lines are skipped. LF, CRLF and a lone CR
 //!   end a line. All rows must have the same number of cells.
 //! * The text must be UTF-8, with or without a byte order mark. Other bytes are an error that names the line:
 //!   read loosely, two categories could become one.
@@ -23,6 +23,26 @@
 //!
 //! `label index:value ...` with indices from 1 in ascending order and `#` before a comment. Rows become
 //! dense. A file is taken for LIBSVM if its first ten rows have this form.
+//!
+//! # New rows
+//!
+//! * If the training table had a header and the new one has one too, columns are matched by name, in any
+//!   order. Columns that training did not have are ignored; one that is not there is
+//!   [`Error::NoSuchColumn`](crate::error::Error::NoSuchColumn). The target column, if there is one, gives the labels.
+//! * Otherwise columns are matched by position: the table has as many columns as the training table, the target
+//!   at its place, or one fewer, without the target. Any other number is [`Error::Shape`](crate::error::Error::Shape).
+//! * Whether there is a header is found, if not said, by the names of the schema, or else by whether the first
+//!   row fits the columns: it is a header if no number column has a number in it and no category column a
+//!   known level.
+//! * A missing value is NaN if the model imputes; otherwise it is [`Error::Missing`](crate::error::Error::Missing), also for a model whose
+//!   training rows were dropped, since a prediction is owed for every row.
+//! * A category that training did not have is all zeros in one-hot columns. As a code it is NaN if the model
+//!   imputes, otherwise [`Error::UnseenCategory`](crate::error::Error::UnseenCategory).
+//! * Text in a number column is [`Error::Parse`](crate::error::Error::Parse).
+//! * Labels are given if there is one for every row, written as the classes of the model are.
+//! * LIBSVM rows fit a model of number columns only, entry 1 for the first column. Indices above the number of
+//!   columns are ignored, since they were zero in training; those left out are zero. A row need not have a
+//!   label, but one with neither label nor entries is a blank line and cannot be told from none.
 //!
 //! # Limits
 //!

@@ -1,22 +1,4 @@
-//! Reading rows to predict, by the schema of the training data.
-//!
-//! * If the training table had a header and the new one has one too, columns are matched by name, in any
-//!   order. Columns that training did not have are ignored; one that is not there is
-//!   [`Error::NoSuchColumn`]. The target column, if there is one, gives the labels.
-//! * Otherwise columns are matched by position: the table has as many columns as the training table, the target
-//!   at its place, or one fewer, without the target. Any other number is [`Error::Shape`].
-//! * Whether there is a header is found, if not said, by the names of the schema, or else by whether the first
-//!   row fits the columns: it is a header if no number column has a number in it and no category column a
-//!   known level.
-//! * A missing value is NaN if the model imputes; otherwise it is [`Error::Missing`], also for a model whose
-//!   training rows were dropped, since a prediction is owed for every row.
-//! * A category that training did not have is all zeros in one-hot columns. As a code it is NaN if the model
-//!   imputes, otherwise [`Error::UnseenCategory`].
-//! * Text in a number column is [`Error::Parse`].
-//! * Labels are given if there is one for every row, written as the classes of the model are.
-//! * LIBSVM rows fit a model of number columns only, entry 1 for the first column. Indices above the number of
-//!   columns are ignored, since they were zero in training; those left out are zero. A row need not have a
-//!   label, but one with neither label nor entries is a blank line and cannot be told from none.
+//! Reading rows to predict, by the schema of the training data. The rules are in the documentation of `data`.
 
 use std::io::Read;
 use std::path::Path;
@@ -68,11 +50,7 @@ impl Schema {
             Some(format) => format == Format::Libsvm,
             None => libsvm::is_libsvm(text, self.format == Format::Libsvm),
         };
-        if sparse {
-            self.libsvm_rows(text)
-        } else {
-            self.csv_rows(text, options)
-        }
+        if sparse { self.libsvm_rows(text) } else { self.csv_rows(text, options) }
     }
 
     fn libsvm_rows(&self, text: &str) -> Result<NewRows> {
@@ -89,10 +67,7 @@ impl Schema {
         }
         let (x, found) = libsvm::read_new(text, self.columns.len())?;
         let name = |label: &str| labels::canonical(label, self.target.numeric);
-        Ok(NewRows {
-            x,
-            labels: found.map(|all| all.into_iter().map(name).collect()),
-        })
+        Ok(NewRows { x, labels: found.map(|all| all.into_iter().map(name).collect()) })
     }
 
     fn csv_rows(&self, text: &str, options: &ReadOptions) -> Result<NewRows> {
@@ -128,7 +103,7 @@ impl Schema {
         Ok(NewRows { x, labels })
     }
 
-    /// Whether the first row holds names, as told in the module's documentation.
+    /// Whether the first row holds names, as told in the documentation of `data`.
     fn is_header(&self, table: &Table) -> bool {
         let first: Vec<&str> = table.row(0).collect();
         if self.header {
@@ -164,12 +139,8 @@ impl Schema {
         order.sort_by_key(|&j| &names[j]);
         let place = |name: &str| -> Result<Option<usize>> {
             let start = order.partition_point(|&j| names[j].as_str() < name);
-            let same: Vec<usize> = order[start..]
-                .iter()
-                .copied()
-                .take_while(|&j| names[j] == name)
-                .take(2)
-                .collect();
+            let same: Vec<usize> =
+                order[start..].iter().copied().take_while(|&j| names[j] == name).take(2).collect();
             match same[..] {
                 [] => Ok(None),
                 [j] => Ok(Some(j)),
@@ -246,10 +217,7 @@ mod tests {
         assert_eq!(rows.labels, None);
 
         let message = new(&schema, "tint,age\nblue,5\n").unwrap_err().to_string();
-        assert_eq!(
-            message,
-            "there is no column 'colour' in the data; its columns are: tint, age"
-        );
+        assert_eq!(message, "there is no column 'colour' in the data; its columns are: tint, age");
         let twice = new(&schema, "age,age,colour\n1,2,red\n").unwrap_err();
         assert!(twice.to_string().contains("columns 1 and 2 are both named"));
         new(&schema, "age,e,e,colour\n1,2,2,red\n").unwrap();
@@ -306,11 +274,9 @@ mod tests {
 
     #[test]
     fn missing_values_by_policy() {
-        for (missing, filled) in [
-            (Missing::Refuse, false),
-            (Missing::Drop, false),
-            (Missing::Impute, true),
-        ] {
+        for (missing, filled) in
+            [(Missing::Refuse, false), (Missing::Drop, false), (Missing::Impute, true)]
+        {
             let schema = schema(NAMED, |o| o.missing = missing);
             match new(&schema, "age,colour\n1,red\n?,red\n") {
                 Ok(rows) => assert!(filled && rows.x[(1, 0)].is_nan()),

@@ -125,19 +125,8 @@ words!(
     Tab = "tab" | "\t" | "\\t",
     Spaces = "spaces" | " "
 );
-words!(
-    Missing,
-    "missing",
-    Refuse = "refuse",
-    Drop = "drop",
-    Impute = "impute"
-);
-words!(
-    Categories,
-    "categories",
-    Codes = "codes",
-    OneHot = "onehot" | "one-hot"
-);
+words!(Missing, "missing", Refuse = "refuse", Drop = "drop", Impute = "impute");
+words!(Categories, "categories", Codes = "codes", OneHot = "onehot" | "one-hot");
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -192,10 +181,7 @@ mod tests {
         round_trip(&[Missing::Refuse, Missing::Drop, Missing::Impute]);
         round_trip(&[Categories::Codes, Categories::OneHot]);
         round_trip(&[Target::Last, Target::Column("age".into())]);
-        assert_eq!(
-            serde_json::to_string(&Categories::OneHot).unwrap(),
-            "\"onehot\""
-        );
+        assert_eq!(serde_json::to_string(&Categories::OneHot).unwrap(), "\"onehot\"");
     }
 
     #[test]
@@ -225,12 +211,6 @@ mod tests {
     #[test]
     fn options_left_out_of_json_are_the_defaults() {
         let options: ReadOptions = serde_json::from_str(r#"{"missing":"drop"}"#).unwrap();
-        assert_eq!(
-            options,
-            ReadOptions {
-                missing: Missing::Drop,
-                ..ReadOptions::default()
-            }
-        );
+        assert_eq!(options, ReadOptions { missing: Missing::Drop, ..ReadOptions::default() });
     }
 }

@@ -36,9 +36,8 @@ impl Scaler {
         let (mut means, mut scales) = (Vec::new(), Vec::new());
         for k in 0..x.cols() {
             // In units of the largest value, so that squares neither overflow nor vanish.
-            let (low, high) = filled(k).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
-                (l.min(v), h.max(v))
-            });
+            let (low, high) = filled(k)
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
             if low >= high {
                 means.push(if low.is_finite() { low } else { 0.0 });
                 scales.push(0.0);

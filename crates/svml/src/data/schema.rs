@@ -94,20 +94,8 @@ impl Kind {
 impl Schema {
     /// The schema of a table of numbers.
     pub(super) fn of_numbers(names: Vec<String>, target: TargetColumn, format: Format) -> Self {
-        let columns = names
-            .into_iter()
-            .map(|name| Column {
-                name,
-                kind: Kind::Number,
-            })
-            .collect();
-        Self {
-            columns,
-            target,
-            header: false,
-            missing: Missing::Refuse,
-            format,
-        }
+        let columns = names.into_iter().map(|name| Column { name, kind: Kind::Number }).collect();
+        Self { columns, target, header: false, missing: Missing::Refuse, format }
     }
 
     /// The raw columns, without the target, in the order of the table.
@@ -147,11 +135,7 @@ impl Schema {
             match &column.kind {
                 Kind::Number | Kind::Codes { .. } => names.push(column.name.clone()),
                 Kind::OneHot { levels } => {
-                    names.extend(
-                        levels
-                            .iter()
-                            .map(|level| format!("{}={level}", column.name)),
-                    );
+                    names.extend(levels.iter().map(|level| format!("{}={level}", column.name)));
                 }
             }
         }
@@ -175,10 +159,7 @@ impl Schema {
     /// Checks a schema that comes from a file: it must be one that reading a table can give.
     pub fn validate(&self) -> Result<()> {
         let refuse = |message: String| Err(Error::ModelFile(format!("its columns: {message}")));
-        let width = self
-            .columns
-            .iter()
-            .fold(0_usize, |sum, c| sum.saturating_add(c.kind.width()));
+        let width = self.columns.iter().fold(0_usize, |sum, c| sum.saturating_add(c.kind.width()));
         if self.columns.is_empty() {
             return refuse("there are none; at least 1 is needed".to_owned());
         }
@@ -210,9 +191,7 @@ impl Schema {
             }
             // Levels are looked up by bisection, and a level is its place.
             if levels.windows(2).any(|pair| pair[0] >= pair[1]) {
-                return refuse(format!(
-                    "the levels of '{name}' are not sorted or not distinct"
-                ));
+                return refuse(format!("the levels of '{name}' are not sorted or not distinct"));
             }
         }
         Ok(())
@@ -230,10 +209,7 @@ mod tests {
     }
 
     fn column(name: &str, kind: Kind) -> Column {
-        Column {
-            name: name.to_owned(),
-            kind,
-        }
+        Column { name: name.to_owned(), kind }
     }
 
     fn example() -> Schema {
@@ -241,19 +217,10 @@ mod tests {
         Schema {
             columns: vec![
                 column("age", Kind::Number),
-                column(
-                    "colour",
-                    Kind::OneHot {
-                        levels: levels.clone(),
-                    },
-                ),
+                column("colour", Kind::OneHot { levels: levels.clone() }),
                 column("tint", Kind::Codes { levels }),
             ],
-            target: TargetColumn {
-                name: "class".to_owned(),
-                position: 3,
-                numeric: false,
-            },
+            target: TargetColumn { name: "class".to_owned(), position: 3, numeric: false },
             header: true,
             missing: Missing::Impute,
             format: Format::Csv,
@@ -264,10 +231,7 @@ mod tests {
     fn encoded_columns() {
         let schema = example();
         assert_eq!(schema.width(), 4);
-        assert_eq!(
-            schema.encoded_names(),
-            ["age", "colour=blue", "colour=red", "tint"]
-        );
+        assert_eq!(schema.encoded_names(), ["age", "colour=blue", "colour=red", "tint"]);
         assert_eq!(
             schema.encoded_kinds(),
             [
@@ -302,43 +266,24 @@ mod tests {
         refused(|s| s.target.name = "age".into(), "'age' occurs twice");
         refused(|s| s.columns[2].name = "age".into(), "'age' occurs twice");
         refused(|s| s.columns[0].name.clear(), "no name");
+        refused(|s| s.columns[2].kind = Kind::Codes { levels: vec![] }, "no levels");
+        refused(|s| s.columns[1].kind = Kind::OneHot { levels: vec![] }, "no levels");
         refused(
-            |s| s.columns[2].kind = Kind::Codes { levels: vec![] },
-            "no levels",
-        );
-        refused(
-            |s| s.columns[1].kind = Kind::OneHot { levels: vec![] },
-            "no levels",
-        );
-        refused(
-            |s| {
-                s.columns[1].kind = Kind::OneHot {
-                    levels: strings(&["", "a"]),
-                }
-            },
+            |s| s.columns[1].kind = Kind::OneHot { levels: strings(&["", "a"]) },
             "empty level",
         );
         refused(
-            |s| {
-                s.columns[1].kind = Kind::OneHot {
-                    levels: strings(&["a", "a"]),
-                }
-            },
+            |s| s.columns[1].kind = Kind::OneHot { levels: strings(&["a", "a"]) },
+            "not sorted or not distinct",
+        );
+        refused(
+            |s| s.columns[1].kind = Kind::OneHot { levels: strings(&["b", "a"]) },
             "not sorted or not distinct",
         );
         refused(
             |s| {
-                s.columns[1].kind = Kind::OneHot {
-                    levels: strings(&["b", "a"]),
-                }
-            },
-            "not sorted or not distinct",
-        );
-        refused(
-            |s| {
-                s.columns[1].kind = Kind::OneHot {
-                    levels: (0..MAX_COLUMNS).map(|i| format!("{i:06}")).collect(),
-                }
+                s.columns[1].kind =
+                    Kind::OneHot { levels: (0..MAX_COLUMNS).map(|i| format!("{i:06}")).collect() }
             },
             "more than 100000",
         );

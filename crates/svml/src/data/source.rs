@@ -12,10 +12,8 @@ const NO_PATH: &str = "<input>";
 
 /// The whole text of a file.
 pub(super) fn text_of_path(path: &Path) -> Result<String> {
-    let file = std::fs::File::open(path).map_err(|source| Error::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    let file =
+        std::fs::File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     text(file, path)
 }
 
@@ -34,10 +32,7 @@ fn text(reader: impl Read, path: &Path) -> Result<String> {
             Ok(read) => &chunk[..read],
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(source) => {
-                return Err(Error::Io {
-                    path: path.to_owned(),
-                    source,
-                });
+                return Err(Error::Io { path: path.to_owned(), source });
             }
         };
         // Looked for at once, so that an endless binary device ends here and does not fill the memory.
@@ -111,11 +106,7 @@ pub(super) struct LineCounter<'a> {
 
 impl<'a> LineCounter<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            line: 1,
-        }
+        Self { bytes, at: 0, line: 1 }
     }
 
     /// The line of the first byte at or after `offset` that is no line end: the CSV reader gives as the place
@@ -146,10 +137,7 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self {
-            rest: Some(text),
-            line: 0,
-        }
+        Self { rest: Some(text), line: 0 }
     }
 }
 

@@ -96,7 +96,8 @@ mod tests {
         };
         let forward = content(&hash_order(&x, &class, 1), &x);
         let back: Vec<usize> = (0..50).rev().collect();
-        let (x_back, class_back) = (x.select_rows(&back), back.iter().map(|&i| class[i]).collect::<Vec<_>>());
+        let (x_back, class_back) =
+            (x.select_rows(&back), back.iter().map(|&i| class[i]).collect::<Vec<_>>());
         assert_eq!(forward, content(&hash_order(&x_back, &class_back, 1), &x_back));
         assert_ne!(forward, content(&hash_order(&x, &class, 2), &x));
         assert_eq!(canonical_bits(-0.0), canonical_bits(0.0));
@@ -107,12 +108,21 @@ mod tests {
         let class: Vec<usize> = (0..107).map(|i| usize::from(i % 10 == 0)).collect();
         let split = halve_twice(&class);
         let count = |rows: &[usize], c| rows.iter().filter(|&&i| class[i] == c).count();
-        assert_eq!([count(&split.train, 0), count(&split.valid, 0), count(&split.hold, 0)], [48, 24, 24]);
-        assert_eq!([count(&split.train, 1), count(&split.valid, 1), count(&split.hold, 1)], [6, 3, 2]);
+        assert_eq!(
+            [count(&split.train, 0), count(&split.valid, 0), count(&split.hold, 0)],
+            [48, 24, 24]
+        );
+        assert_eq!(
+            [count(&split.train, 1), count(&split.valid, 1), count(&split.hold, 1)],
+            [6, 3, 2]
+        );
         let mut all = [split.train, split.valid, split.hold].concat();
         all.sort_unstable();
         assert_eq!(all, (0..107).collect::<Vec<_>>());
-        assert_eq!(halve_twice(&[0, 0, 1]), Split { train: vec![0, 2], valid: vec![1], hold: vec![] });
+        assert_eq!(
+            halve_twice(&[0, 0, 1]),
+            Split { train: vec![0, 2], valid: vec![1], hold: vec![] }
+        );
     }
 
     #[test]

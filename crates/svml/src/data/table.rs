@@ -1,17 +1,17 @@
 //! A table of text cells as the CSV reader finds it, before any cell is taken for a number: all cells of all
 //! rows in one buffer, trimmed, with the line of each row.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use csv::{ReaderBuilder, StringRecord};
 
 use crate::error::{Error, Result};
 
+use super::MAX_COLUMNS;
 use super::cell::{Decimal, is_missing, number};
-use super::delimiter;
+use super::delimiter::{self, State};
 use super::options::Delimiter;
-use super::source::{LineCounter, Lines, check_width};
+use super::source::{LineCounter, check_width};
 
 /// Cells of a rectangular table. Offsets and lines fit 32 bits because a text has at most 2 GiB.
 #[derive(Debug)]
@@ -113,9 +113,7 @@ impl Table {
         column: usize,
         rows: impl Iterator<Item = usize> + Clone,
     ) -> Content {
-        let cells = rows
-            .map(|row| self.cell(row, column))
-            .filter(|cell| !is_missing(cell));
+        let cells = rows.map(|row| self.cell(row, column)).filter(|cell| !is_missing(cell));
         let all = |decimal| cells.clone().all(|cell| number(cell, decimal).is_some());
         if cells.clone().next().is_none() {
             Content::Empty
@@ -181,13 +179,8 @@ pub(super) fn for_each_record(
     delimiter: Delimiter,
     mut each: impl FnMut(u64, &StringRecord) -> Result<bool>,
 ) -> Result<()> {
-    let (byte, text) = match delimiter {
-        Delimiter::Comma => (b',', Cow::Borrowed(text)),
-        Delimiter::Semicolon => (b';', Cow::Borrowed(text)),
-        Delimiter::Tab => (b'\t', Cow::Borrowed(text)),
-        Delimiter::Spaces => (b' ', Cow::Owned(delimiter::collapse(text))),
-    };
-    check_line_widths(&text, byte)?;
+    let (text, byte) = delimiter::prepare(text, delimiter);
+    check_record_widths(&text, byte)?;
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -198,10 +191,8 @@ pub(super) fn for_each_record(
     loop {
         let more = reader.read_record(&mut record);
         let offset = record.position().map_or(0, csv::Position::byte) as usize;
-        let more = more.map_err(|e| Error::Parse {
-            line: lines.line_at(offset),
-            message: e.to_string(),
-        })?;
+        let more =
+            more.map_err(|e| Error::Parse { line: lines.line_at(offset), message: e.to_string() })?;
         if !more {
             return Ok(());
         }
@@ -215,11 +206,24 @@ pub(super) fn for_each_record(
     }
 }
 
-/// Refuses lines of far too many cells before the CSV reader takes eight bytes for the end of each.
-fn check_line_widths(text: &str, delimiter: u8) -> Result<()> {
-    for (line, content) in Lines::new(text) {
-        let delimiters = content.bytes().filter(|&byte| byte == delimiter).count();
-        check_width(delimiters, line)?;
+/// Refuses rows of far too many cells before the CSV reader takes eight bytes and more for each.
+fn check_record_widths(text: &str, separator: u8) -> Result<()> {
+    let mut state = State::Before;
+    let (mut start, mut count) = (0, 0);
+    for (at, &byte) in text.as_bytes().iter().enumerate() {
+        state = state.after(byte.into(), separator.into());
+        if state != State::Before {
+            continue;
+        }
+        if byte == separator {
+            count += 1;
+            if count > MAX_COLUMNS {
+                let line = LineCounter::new(text.as_bytes()).line_at(start);
+                return check_width(count, line);
+            }
+        } else {
+            (start, count) = (at, 0);
+        }
     }
     Ok(())
 }
@@ -228,7 +232,6 @@ fn check_line_widths(text: &str, delimiter: u8) -> Result<()> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-    use super::super::MAX_COLUMNS;
     use super::*;
 
     fn table(text: &str) -> Table {
@@ -242,10 +245,7 @@ mod tests {
     #[test]
     fn quotes_line_ends_blank_lines_and_trimming() {
         let t = table(" a , \"b\"\r\n\r\n\"c, \"\"d\"\"\",e\r   \n\"f\ng\" ,h");
-        assert_eq!(
-            cells(&t),
-            [["a", "\"b\""], ["c, \"d\"", "e"], ["f\ng", "h"]]
-        );
+        assert_eq!(cells(&t), [["a", "b"], ["c, \"d\"", "e"], ["f\ng", "h"]]);
         assert_eq!((0..3).map(|i| t.line(i)).collect::<Vec<_>>(), [1, 3, 5]);
     }
 
@@ -274,15 +274,9 @@ mod tests {
 
     #[test]
     fn runs_of_spaces_and_tabulators() {
-        let t = Table::parse(
-            "   5   7  .400 1\n  60\t 7\t\"a b\" 2  \n",
-            Delimiter::Spaces,
-        )
-        .unwrap();
-        assert_eq!(
-            cells(&t),
-            [["5", "7", ".400", "1"], ["60", "7", "a b", "2"]]
-        );
+        let t =
+            Table::parse("   5   7  .400 1\n  60\t 7\t\"a b\" 2  \n", Delimiter::Spaces).unwrap();
+        assert_eq!(cells(&t), [["5", "7", ".400", "1"], ["60", "7", "a b", "2"]]);
     }
 
     #[test]
@@ -295,13 +289,10 @@ mod tests {
     fn too_many_columns() {
         let wide = ",".repeat(MAX_COLUMNS);
         assert_eq!(table(&wide).width(), MAX_COLUMNS + 1);
-        let error = Table::parse(&format!("\n{wide},\n"), Delimiter::Comma).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("line 2: 100001 columns found"),
-            "{error}"
-        );
+        let quoted = format!("\"{wide},\",1\n");
+        assert_eq!(table(&quoted).width(), 2);
+        let error = Table::parse(&format!("1\n{wide},\n"), Delimiter::Comma).unwrap_err();
+        assert!(error.to_string().starts_with("line 2: 100001 columns found"), "{error}");
     }
 
     #[test]

@@ -73,20 +73,12 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
         });
     }
     let x = encode(&table, &rows, &features, &schema.columns, options.missing)?;
-    Ok(Dataset {
-        x,
-        y: labels.y,
-        classes: labels.classes,
-        schema,
-    })
+    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema })
 }
 
 /// The error for a column that is not there.
 pub(super) fn no_such_column(column: &str, names: &[String]) -> Error {
-    Error::NoSuchColumn {
-        column: excerpt(column),
-        available: listed(names, NAMES_LISTED),
-    }
+    Error::NoSuchColumn { column: excerpt(column), available: listed(names, NAMES_LISTED) }
 }
 
 fn check_distinct(names: &[String], line: usize) -> Result<()> {
@@ -150,10 +142,7 @@ fn usable_rows(
         match (missing, gap) {
             (Missing::Drop, Some(_)) => continue,
             (Missing::Refuse, Some(j)) if j != target => {
-                return Err(Error::Missing {
-                    row: table.line(i),
-                    column: excerpt(&names[j]),
-                });
+                return Err(Error::Missing { row: table.line(i), column: excerpt(&names[j]) });
             }
             _ => {}
         }
@@ -181,11 +170,8 @@ fn kind(table: &Table, rows: &[usize], column: usize, categories: Categories) ->
     if table.content(column, rows.iter().copied()) != Content::Text {
         return Kind::Number;
     }
-    let levels: BTreeSet<&str> = rows
-        .iter()
-        .map(|&i| table.cell(i, column))
-        .filter(|cell| !is_missing(cell))
-        .collect();
+    let levels: BTreeSet<&str> =
+        rows.iter().map(|&i| table.cell(i, column)).filter(|cell| !is_missing(cell)).collect();
     let levels = levels.into_iter().map(str::to_owned).collect();
     match categories {
         Categories::Codes => Kind::Codes { levels },
@@ -296,10 +282,7 @@ mod tests {
         for missing in [Missing::Drop, Missing::Impute] {
             let options = options(|o| o.missing = missing);
             let message = message("a,b,c\n1,?,x\n2,,y\n", &options);
-            assert!(
-                message.starts_with("line 2: column b: all 2 values are missing"),
-                "{message}"
-            );
+            assert!(message.starts_with("line 2: column b: all 2 values are missing"), "{message}");
         }
         let drop = options(|o| o.missing = Missing::Drop);
         assert!(message("1,?,a\n?,2,b\n", &drop).contains("no rows without a missing value"));
@@ -307,11 +290,7 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range() {
-        for text in [
-            "1,a\n2,b\ninf,a\n",
-            "1,a\n\n1e301,b\n",
-            "1,a\n2,b\n-Infinity,b",
-        ] {
+        for text in ["1,a\n2,b\ninf,a\n", "1,a\n\n1e301,b\n", "1,a\n2,b\n-Infinity,b"] {
             let error = plain(text).unwrap_err();
             assert!(matches!(error, Error::OutOfRange { row: 3, .. }), "{text}");
         }

@@ -19,8 +19,8 @@ pub fn pca(x: &Matrix, rank: usize) -> Result<Metric> {
     let mut rows = if d <= n {
         linalg::symmetric_eigen(&linalg::multiply(x_block.t(), x_block)).ok_or_else(failed)?.1
     } else {
-        let (_, u) = linalg::symmetric_eigen(&linalg::multiply(x_block, x_block.t()))
-            .ok_or_else(failed)?;
+        let (_, u) =
+            linalg::symmetric_eigen(&linalg::multiply(x_block, x_block.t())).ok_or_else(failed)?;
         linalg::multiply((&u).into(), x_block)
     };
     let mut l = Matrix::zeros(rank, d);
@@ -29,7 +29,8 @@ pub fn pca(x: &Matrix, rank: usize) -> Result<Metric> {
             let v = rows.row_mut(r);
             let length = v.iter().map(|v| v * v).sum::<f64>().sqrt();
             // The sign of an eigenvector is arbitrary: its largest entry is made positive.
-            let top = v.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+            let top =
+                v.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
             if length > 1e-12 * (d as f64).sqrt() {
                 let scale = top.signum() / length;
                 l.row_mut(r).iter_mut().zip(v).for_each(|(l, v)| *l = *v * scale);

@@ -144,7 +144,14 @@ impl Variables {
     }
 
     /// The gradient in the optimiser's variables.
-    fn encode(&self, metric: &Metric, d_metric: &[f64], theta: &[f64], d_log_cost: f64, out: &mut [f64]) {
+    fn encode(
+        &self,
+        metric: &Metric,
+        d_metric: &[f64],
+        theta: &[f64],
+        d_log_cost: f64,
+        out: &mut [f64],
+    ) {
         let last = out.len() - 1;
         for (k, (out, d)) in out.iter_mut().zip(d_metric).enumerate() {
             *out = match self.initial.form() {

@@ -15,7 +15,7 @@ impl Matrix {
     pub fn new(rows: usize, cols: usize, data: Vec<f64>) -> Result<Self> {
         let expected = rows.checked_mul(cols).ok_or_else(|| Error::TooLarge {
             what: format!("a {rows} x {cols} matrix"),
-            bytes: rows as u128 * cols as u128 * 8,
+            bytes: (rows as u128).saturating_mul(cols as u128).saturating_mul(8),
             limit: usize::MAX as u128,
             way_out: "use fewer rows or columns",
         })?;
