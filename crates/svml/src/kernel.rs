@@ -39,7 +39,8 @@ pub trait Factor: Sync {
     /// Turns this into the factorisation for another set of the same K, reusing what it can.
     fn update(&mut self, set: &[usize], ridge: &[f64]) -> Result<()>;
 
-    /// x <- (K[set, set] + diag(ridge))^-1 x, in the order of the set.
+    /// x <- (K[set, set] + diag(ridge))^-1 x for each of the columns (in the order of the set, one
+    /// after the other) in `x`.
     fn solve(&self, x: &mut [f64]);
 }
 
@@ -374,34 +375,47 @@ fn scaled_rows(y: &Matrix, rows: &[usize], scales: &[f64], all: bool) -> Matrix 
     out
 }
 
-/// The factorisation of K[set, set] + diag(ridge), by Cholesky for a base set and, when the set
+/// The factorisation of K[set, set] + diag(ridge), by Cholesky for a base set S and, when the set
 /// has moved a little since, by a border around that factor.
-struct DenseFactor<'g, 'x> {
-    gram: &'g DenseGram<'x>,
-    base: Vec<usize>,
-    cholesky: Option<Cholesky>,
-    border: Option<Border>,
-}
-
-/// With rows D added to the base set S and rows R removed from it, beta on the new set solves
+///
+/// With rows D added to S and rows R removed from it, beta on the new set solves
 ///
 /// ```text
 /// [ A_SS  U ] [ beta_S ]   [ rhs_S, 0 on R ]        U = [ K_SD  E_R ],  V = [ A_DD  0 ]
 /// [ U'    V ] [ w      ] = [ rhs_D, 0      ]                                [ 0     0 ]
 /// ```
 ///
-/// where E_R holds the unit vectors of R: they free the equations of R and force beta_R = 0. Its
-/// Schur complement V - U' A^-1 U is small.
-struct Border {
-    /// R_A^-1 U, column after column, with A_SS = R_A R_A'.
+/// where E_R holds the unit vectors of R: they free the equations of R and force beta_R = 0. With
+/// A_SS = G G' and T = G^-1 U the Schur complement is V - T'T, which is small.
+struct DenseFactor<'g, 'x> {
+    gram: &'g DenseGram<'x>,
+    base: Vec<usize>,
+    cholesky: Option<Cholesky>,
+    /// Columns of U seen so far: Newton steps come back to most of them.
+    changes: Vec<Change>,
+    /// The columns of T that belong to them, one after the other.
     t: Vec<f64>,
+    /// For each of them its inner products with all up to those computed together with it.
+    products: Vec<Vec<f64>>,
+    border: Option<Border>,
+}
+
+/// A column of U: the row added, or the position in the base set of the row removed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Added(usize),
+    Removed(usize),
+}
+
+/// The set as it differs from the base set.
+struct Border {
     schur: SmallSystem,
+    /// Which of the columns are in use, rows added first.
+    columns: Vec<usize>,
     /// (position in the new set, position in the base set) of the rows in both.
     kept: Vec<(usize, usize)>,
-    /// Positions in the new set of the rows D.
+    /// Positions in the new set of the rows added.
     added: Vec<usize>,
-    /// Number of columns of U.
-    width: usize,
 }
 
 impl<'g, 'x> DenseFactor<'g, 'x> {
@@ -411,8 +425,53 @@ impl<'g, 'x> DenseFactor<'g, 'x> {
         gram.gather(&mut a, set, set);
         a.iter_mut().step_by(n + 1).zip(ridge).for_each(|(a, r)| *a += r);
         let smallest = ridge.iter().copied().fold(f64::INFINITY, f64::min);
-        let cholesky = Cholesky::new(a, n, smallest, &gram.watch)?;
-        Ok(Self { gram, base: set.to_vec(), cholesky: Some(cholesky), border: None })
+        let cholesky = Some(Cholesky::new(a, n, smallest, &gram.watch)?);
+        let base = set.to_vec();
+        Ok(Self {
+            gram,
+            base,
+            cholesky,
+            changes: vec![],
+            t: vec![],
+            products: vec![],
+            border: None,
+        })
+    }
+
+    /// Positions in `self.changes` of these changes; columns not seen before are computed.
+    fn columns_of(&mut self, changes: &[Change], cholesky: &Cholesky) -> Vec<usize> {
+        const ROWS: usize = 64;
+        let n = self.base.len();
+        let mut known: Vec<(Change, usize)> = self.changes.iter().copied().zip(0..).collect();
+        known.sort_unstable();
+        let find = |change: &Change| {
+            known.binary_search_by_key(change, |(known, _)| *known).ok().map(|i| known[i].1)
+        };
+        let first = self.changes.len();
+        self.changes.extend(changes.iter().filter(|c| find(c).is_none()));
+        let (gram, base, new) = (self.gram, &self.base, &self.changes[first..]);
+        self.t.resize(self.changes.len() * n, 0.0);
+        self.t[first * n..].par_chunks_exact_mut(n).zip(new).for_each(
+            |(t, change)| match *change {
+                Change::Added(row) => {
+                    let k = gram.row(row);
+                    t.iter_mut().zip(base).for_each(|(t, &j)| *t = k[j]);
+                }
+                Change::Removed(position) => t[position] = 1.0,
+            },
+        );
+        cholesky.solve_lower(&mut self.t[first * n..]);
+        let (t, width) = (&self.t, self.changes.len());
+        let all = Block::new(t, width, n, n);
+        let products: Vec<Vec<f64>> = (t[first * n..].par_chunks(ROWS * n))
+            .flat_map_iter(|rows| {
+                let count = rows.len() / n;
+                linalg::multiply(Block::new(rows, count, n, n), all.t()).into_rows()
+            })
+            .collect();
+        self.products.extend(products);
+        let mut next = first..;
+        changes.iter().map(|c| find(c).or_else(|| next.next()).unwrap_or(first)).collect()
     }
 }
 
@@ -445,42 +504,34 @@ impl Factor for DenseFactor<'_, '_> {
                 }
             }
         }
-        let width = added.len() + removed.len();
-        let n = self.base.len();
-        let cholesky = match &self.cholesky {
-            // The border costs about 3 width / n of a factorisation.
-            Some(cholesky) if 8 * width <= n => cholesky,
-            _ => {
-                if let Some(cholesky) = self.cholesky.take() {
-                    self.gram.give_back(cholesky.into_buffer());
-                }
-                *self = Self::new(self.gram, set, ridge)?;
-                return Ok(());
+        let changed = added.len() + removed.len();
+        // The border costs about 3 changed / n of a factorisation, and later changes less.
+        let Some(cholesky) = self.cholesky.take_if(|_| 4 * changed <= self.base.len()) else {
+            if let Some(cholesky) = self.cholesky.take() {
+                self.gram.give_back(cholesky.into_buffer());
             }
-        };
-        if width == 0 {
-            self.border = None;
+            *self = Self::new(self.gram, set, ridge)?;
             return Ok(());
-        }
-        self.gram.watch.check()?;
-        let added_rows: Vec<usize> = added.iter().map(|&i| set[i]).collect();
-        let mut t = vec![0.0; width * n];
-        self.gram.gather(&mut t[..added.len() * n], &added_rows, &self.base);
-        for (column, &j) in t.chunks_exact_mut(n).skip(added.len()).zip(&removed) {
-            column[j] = 1.0;
-        }
-        cholesky.solve_lower(&mut t);
-        let u = Block::new(&t, width, n, n);
-        let mut schur = linalg::multiply(u, u.t());
-        schur.as_mut_slice().iter_mut().for_each(|v| *v = -*v);
-        for (a, &i) in added_rows.iter().enumerate() {
-            for (b, &j) in added_rows.iter().enumerate() {
-                schur[(a, b)] += self.gram.row(i)[j];
+        };
+        let changes: Vec<Change> = (added.iter().map(|&i| Change::Added(set[i])))
+            .chain(removed.into_iter().map(Change::Removed))
+            .collect();
+        let columns = self.columns_of(&changes, &cholesky);
+        self.cholesky = Some(cholesky);
+        self.border = (changed > 0).then(|| {
+            let mut schur = Matrix::from_fn(changed, changed, |a, b| {
+                let (first, last) = (columns[a].min(columns[b]), columns[a].max(columns[b]));
+                -self.products[last][first]
+            });
+            for (a, &i) in added.iter().enumerate() {
+                for (b, &j) in added.iter().enumerate() {
+                    schur[(a, b)] += self.gram.row(set[i])[set[j]];
+                }
+                schur[(a, a)] += ridge[i];
             }
-            schur[(a, a)] += ridge[added[a]];
-        }
-        self.border = Some(Border { t, schur: SmallSystem::new(&schur), kept, added, width });
-        Ok(())
+            Border { schur: SmallSystem::new(&schur), columns, kept, added }
+        });
+        self.gram.watch.check()
     }
 
     fn solve(&self, x: &mut [f64]) {
@@ -491,20 +542,26 @@ impl Factor for DenseFactor<'_, '_> {
             return;
         };
         let n = self.base.len();
-        let mut c = vec![0.0; n];
-        border.kept.iter().for_each(|&(i, j)| c[j] = x[i]);
-        cholesky.solve_lower(&mut c);
-        let mut w = vec![0.0; border.width];
-        w.iter_mut().zip(&border.added).for_each(|(w, &i)| *w = x[i]);
-        for (w, t) in w.iter_mut().zip(border.t.chunks_exact(n)) {
-            *w -= dot(t, &c);
+        let set = border.kept.len() + border.added.len();
+        let columns = x.len() / set.max(1);
+        let mut c = vec![0.0; columns * n];
+        for (c, x) in c.chunks_exact_mut(n).zip(x.chunks_exact(set)) {
+            border.kept.iter().for_each(|&(i, j)| c[j] = x[i]);
         }
-        border.schur.solve(&mut w);
-        for (w, t) in w.iter().zip(border.t.chunks_exact(n)) {
-            c.iter_mut().zip(t).for_each(|(c, t)| *c -= w * t);
+        cholesky.solve_lower(&mut c);
+        let t = || border.columns.iter().map(|&i| &self.t[i * n..(i + 1) * n]);
+        for (c, x) in c.chunks_exact_mut(n).zip(x.chunks_exact_mut(set)) {
+            let mut w: Vec<f64> = t().map(|t| -dot(t, c)).collect();
+            w.iter_mut().zip(&border.added).for_each(|(w, &i)| *w += x[i]);
+            border.schur.solve(&mut w);
+            for (w, t) in w.iter().zip(t()) {
+                c.iter_mut().zip(t).for_each(|(c, t)| *c -= w * t);
+            }
+            border.added.iter().zip(&w).for_each(|(&i, &w)| x[i] = w);
         }
         cholesky.solve_upper(&mut c);
-        border.kept.iter().for_each(|&(i, j)| x[i] = c[j]);
-        border.added.iter().zip(&w).for_each(|(&i, &w)| x[i] = w);
+        for (c, x) in c.chunks_exact(n).zip(x.chunks_exact_mut(set)) {
+            border.kept.iter().for_each(|&(i, j)| x[i] = c[j]);
+        }
     }
 }

@@ -68,6 +68,8 @@ pub struct Limits {
     pub iterations: usize,
     /// Smallest decrease of the value worth another step, relative to its size.
     pub tolerance: f64,
+    /// Length of the first step to try, in the units of the variables.
+    pub first_step: f64,
 }
 
 /// An accepted step, shown to the caller.
@@ -102,7 +104,7 @@ pub fn minimise(
     if let Some(stop) = objective.accept(&Accepted { x, value, step: 0.0 })? {
         return Ok(stop);
     }
-    let mut directions = Directions::new(optimiser, &gradient);
+    let mut directions = Directions::new(optimiser, limits.first_step, &gradient);
     for _ in 0..limits.iterations {
         let (direction, first_step) = directions.next(&gradient);
         let line = Line { origin: x, value, slope: inner(&direction, &gradient), direction };
@@ -145,6 +147,8 @@ fn add_scaled(a: &mut [f64], s: f64, b: &[f64]) {
 /// The next direction from the gradients seen so far.
 struct Directions {
     optimiser: Optimiser,
+    /// Length of a first step along steepest descent.
+    length: f64,
     /// Direction of conjugate gradients; empty before the first step.
     conjugate: Vec<f64>,
     /// First step to try along it.
@@ -156,9 +160,10 @@ struct Directions {
 }
 
 impl Directions {
-    fn new(optimiser: Optimiser, gradient: &[f64]) -> Self {
+    fn new(optimiser: Optimiser, length: f64, gradient: &[f64]) -> Self {
         let mut new = Self {
             optimiser,
+            length,
             conjugate: Vec::new(),
             first_step: 1.0,
             pairs: Vec::new(),
@@ -173,8 +178,7 @@ impl Directions {
         let useful = !self.steepest;
         self.pairs.clear();
         self.conjugate = scaled(gradient, -1.0);
-        // Rasmussen's first step: 1 / (1 + |g|^2), here along -g.
-        self.first_step = 1.0 / (1.0 + inner(gradient, gradient));
+        self.first_step = self.length / norm(gradient).max(f64::MIN_POSITIVE);
         self.steepest = true;
         useful && norm(gradient) > 0.0
     }
@@ -393,7 +397,7 @@ mod tests {
     }
 
     const BOTH: [Optimiser; 2] = [Optimiser::ConjugateGradients, Optimiser::Lbfgs];
-    const LIMITS: Limits = Limits { iterations: 500, tolerance: 0.0 };
+    const LIMITS: Limits = Limits { iterations: 500, tolerance: 0.0, first_step: 0.1 };
 
     fn run(
         optimiser: Optimiser,

@@ -9,7 +9,6 @@ use crate::optimise::Optimiser;
 /// Everything a fit can be told. The defaults need no tuning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Params {
     /// Structure of L. Default: full.
     pub form: Form,
@@ -17,7 +16,7 @@ pub struct Params {
     pub steepness: f64,
     /// Weight of the regulariser lambda |L - L0|^2 / |L0|^2 that holds L near its start. It is
     /// relative to the size of L0 and to a loss between 0 and 1; the paper's 100 and 10 belong to
-    /// other units. Default: 1.
+    /// other units. Default: 0.1.
     pub lambda: f64,
     /// C at the start; small is smooth, from where early stopping is safe. Default: 0.5.
     pub initial_cost: f64,
@@ -27,7 +26,7 @@ pub struct Params {
     pub max_iterations: usize,
     /// Accepted steps without a better result on the hold-out rows before stopping. Default: 5.
     pub patience: usize,
-    /// Relative decrease of the loss below which to stop. Default: 1e-4.
+    /// Relative decrease of the loss below which to stop. Default: 1e-3.
     pub tolerance: f64,
     /// Whether the machine is trained again on all rows with the learned L and C; otherwise the
     /// machine trained on half of the rows is kept, as the paper reads literally. Default: true.
@@ -44,12 +43,12 @@ impl Default for Params {
         Self {
             form: Form::Full,
             steepness: 5.0,
-            lambda: 1.0,
+            lambda: 0.1,
             initial_cost: 0.5,
             optimiser: Optimiser::default(),
             max_iterations: 100,
             patience: 5,
-            tolerance: 1e-4,
+            tolerance: 1e-3,
             refit: true,
             seed: 0,
             memory_limit: 8 << 30,

@@ -15,7 +15,6 @@ use crate::watch::Watch;
 /// A grid of settings and the number of folds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Grid {
     /// sigma^2 in multiples of the number of features. Default, the paper's: 4, 2, 1, 1/2, 1/4.
     pub widths: Vec<f64>,

@@ -12,7 +12,6 @@ use crate::metric::Metric;
 /// Two classes, the inside and the outside of a ball in a few hidden directions; all other
 /// directions are correlated noise.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Generator {
     /// Number of rows. Default: 500.
     pub rows: usize,

@@ -71,7 +71,11 @@ pub fn learn(
         trace: Vec::new(),
     };
     let mut theta = descent.variables.start(params.initial_cost);
-    let limits = Limits { iterations: params.max_iterations, tolerance: params.tolerance };
+    let limits = Limits {
+        iterations: params.max_iterations,
+        tolerance: params.tolerance,
+        first_step: FIRST_STEP,
+    };
     let stop = match minimise(params.optimiser, &mut descent, &mut theta, limits) {
         Ok(stop) => stop,
         Err(Error::Interrupted) if watch.interrupted() => Stop::Interrupted,
@@ -84,6 +88,9 @@ pub fn learn(
     machine.support.iter_mut().for_each(|row| *row = split.train[*row]);
     Ok(Learned { metric, cost, machine, residual, trace, best: iteration, stop })
 }
+
+/// Length of the first step in the optimiser's variables, which are of order one.
+const FIRST_STEP: f64 = 0.3;
 
 /// L0: the usual kernel width sigma^2 = d, or the principal components.
 fn initial_metric(x: &Matrix, form: Form) -> Result<Metric> {

@@ -24,7 +24,7 @@ const TILE: usize = 256;
 const SEQUENTIAL: usize = 3 * TILE;
 
 /// The lower factor R, stored column by column; what lies above the diagonal is arbitrary.
-pub(crate) struct Cholesky {
+pub struct Cholesky {
     data: Vec<f64>,
     n: usize,
 }
@@ -69,11 +69,12 @@ impl Cholesky {
     }
 
     fn each_column_chunk(&self, x: &mut [f64], solve: impl Fn(MatRef<f64>, MatMut<f64>) + Sync) {
-        const COLUMNS: usize = 16;
         if self.n == 0 {
             return;
         }
-        x.par_chunks_mut(self.n * COLUMNS).for_each(|x| {
+        // Wide chunks read the factor less often; few columns still make some chunks.
+        let columns = if x.len() >= 256 * self.n { 64 } else { 16 };
+        x.par_chunks_mut(self.n * columns).for_each(|x| {
             let columns = x.len() / self.n;
             let x = MatMut::from_column_major_slice_mut(x, self.n, columns);
             kernel(|| solve(self.r(), x));

@@ -114,6 +114,11 @@ impl Matrix {
         &mut self.data
     }
 
+    /// A vector for each row.
+    pub fn into_rows(self) -> Vec<Vec<f64>> {
+        self.iter_rows().map(<[f64]>::to_vec).collect()
+    }
+
     /// The entries, row after row.
     pub fn into_vec(self) -> Vec<f64> {
         self.data

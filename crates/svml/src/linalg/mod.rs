@@ -10,7 +10,7 @@ mod matrix;
 
 pub use matrix::Matrix;
 
-pub(crate) use cholesky::Cholesky;
+pub use cholesky::Cholesky;
 pub(crate) use exp::{dot, exp_neg_sq_dist};
 
 use faer::{Accum, MatMut, MatRef, Par, Side};

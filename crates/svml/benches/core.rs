@@ -1,0 +1,104 @@
+//! The parts of one evaluation of SVML's objective, beside one Cholesky factorisation of the same
+//! |S| in the same run: the unit in which docs/benchmarks.md counts.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use svml::criterion::{Rows, hold_out};
+use svml::kernel::{DenseGram, Gram};
+use svml::linalg::Cholesky;
+use svml::loss::Sigmoid;
+use svml::svm::{Problem, solve};
+use svml::watch::Watch;
+use svml::{Form, Generator, Matrix, Metric};
+
+/// Training rows, validation rows, features, C.
+const SIZES: [(usize, usize, usize, f64); 3] =
+    [(330, 160, 15, 1.0), (2000, 1000, 10, 1.0), (5000, 2500, 10, 1.0)];
+
+struct Setup {
+    x: Matrix,
+    train: Rows,
+    valid: Rows,
+    before: Metric,
+    after: Metric,
+    /// Support set at `before`, from which a warm start sets out.
+    warm: Vec<usize>,
+    /// Size of the support set at `after`.
+    support: usize,
+}
+
+fn setup(n: usize, m: usize, d: usize, cost: f64) -> Setup {
+    let data =
+        Generator { rows: n + m, noise: d - 2, ..Default::default() }.generate().unwrap().data;
+    let y: Vec<f64> = data.y().iter().map(|&c| if c == 1 { 1.0 } else { -1.0 }).collect();
+    let x = data.x().clone();
+    let train = Rows { index: (0..n).collect(), y: y[..n].to_vec() };
+    let valid = Rows { index: (n..n + m).collect(), y: y[n..].to_vec() };
+    let before = Metric::isotropic(Form::Full, d, (d as f64).sqrt().recip()).unwrap();
+    // A step as the optimiser takes them: every entry moves, by about 0.3 in its variables.
+    let step = 0.3 / d as f64 / (d as f64).sqrt();
+    let moved = before.values().iter().enumerate();
+    let moved = moved.map(|(k, v)| v + if k % 3 == 0 { step } else { -step / 2.0 }).collect();
+    let after = Metric::new(Form::Full, d, moved).unwrap();
+    let support = |metric: &Metric, start: Option<&[usize]>| {
+        let gram = DenseGram::new(&x, n, metric, &Watch::default()).unwrap();
+        let costs = vec![cost; n];
+        let problem = Problem { gram: &gram, rows: &train.index, y: &train.y, cost: &costs };
+        solve(&problem, start).unwrap().machine.support
+    };
+    let warm = support(&before, None);
+    let support = support(&after, Some(&warm)).len();
+    Setup { x, train, valid, before, after, warm, support }
+}
+
+fn evaluation(c: &mut Criterion) {
+    for (n, m, d, cost) in SIZES {
+        let Setup { x, train, valid, before, after, warm, support } = setup(n, m, d, cost);
+        let mut group = c.benchmark_group(format!("n={n},m={m},d={d}"));
+        group.sample_size(20);
+        let gram = DenseGram::new(&x, n, &after, &Watch::default()).unwrap();
+        let costs = vec![cost; n];
+        let problem = Problem { gram: &gram, rows: &train.index, y: &train.y, cost: &costs };
+
+        group.bench_function(BenchmarkId::new("cholesky", format!("S={support}")), |b| {
+            // A kernel matrix with ridge of that size, copied anew for each run.
+            let z = after.transform(&x.select_rows(&(0..support).collect::<Vec<_>>()));
+            let a = Matrix::from_fn(support, support, |i, j| {
+                let sq: f64 = z.row(i).iter().zip(z.row(j)).map(|(a, b)| (a - b).powi(2)).sum();
+                (-sq).exp() + if i == j { 1.0 / cost } else { 0.0 }
+            });
+            b.iter_batched_ref(
+                || Some(a.as_slice().to_vec()),
+                |a| {
+                    Cholesky::new(a.take().unwrap(), support, 1.0 / cost, &Watch::default())
+                        .unwrap()
+                },
+                BatchSize::PerIteration,
+            );
+        });
+        group.bench_function("gram", |b| {
+            let mut gram = DenseGram::new(&x, n, &before, &Watch::default()).unwrap();
+            b.iter(|| gram.set_metric(black_box(&after)).unwrap());
+        });
+        group.bench_function("svm_cold", |b| {
+            b.iter(|| solve(black_box(&problem), None).unwrap().steps)
+        });
+        group.bench_function("svm_warm", |b| {
+            b.iter(|| solve(black_box(&problem), Some(&warm)).unwrap().steps);
+        });
+        group.bench_function("objective_and_gradient_warm", |b| {
+            let mut gram = DenseGram::new(&x, n, &before, &Watch::default()).unwrap();
+            let surrogate = Sigmoid { steepness: 5.0 };
+            b.iter(|| {
+                gram.set_metric(black_box(&after)).unwrap();
+                hold_out(&gram, &train, &valid, cost, surrogate, Some(&warm)).unwrap().loss
+            });
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(benches, evaluation);
+criterion_main!(benches);

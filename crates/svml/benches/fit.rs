@@ -1,0 +1,39 @@
+//! Whole fits with default parameters, and with each optimiser.
+//!
+//! The largest takes minutes: `cargo bench --bench fit -- 15000` for it alone.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
+use svml::optimise::Optimiser;
+use svml::{Dataset, Generator, Grid, Model, Params};
+
+fn data(rows: usize, features: usize) -> Dataset {
+    Generator { rows, noise: features - 2, ..Default::default() }.generate().unwrap().data
+}
+
+fn fit(c: &mut Criterion) {
+    let mut group = c.benchmark_group("fit");
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    for (n, d) in [(650, 15), (2000, 10), (15_000, 10)] {
+        let data = data(n, d);
+        group.bench_function(BenchmarkId::new("default", format!("n={n},d={d}")), |b| {
+            b.iter(|| Model::fit(&data, &Params::default()).unwrap());
+        });
+    }
+    let data = data(650, 15);
+    for (name, optimiser) in
+        [("lbfgs", Optimiser::Lbfgs), ("conjugate_gradients", Optimiser::ConjugateGradients)]
+    {
+        group.bench_function(BenchmarkId::new(name, "n=650,d=15"), |b| {
+            let params = Params { optimiser, ..Default::default() };
+            b.iter(|| Model::fit(&data, &params).unwrap());
+        });
+    }
+    group.bench_function(BenchmarkId::new("euclidean_5_fold_grid", "n=650,d=15"), |b| {
+        b.iter(|| Model::fit_euclidean(&data, &Grid::default()).unwrap());
+    });
+    group.finish();
+}
+
+criterion_group!(benches, fit);
+criterion_main!(benches);
