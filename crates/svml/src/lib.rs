@@ -1,20 +1,78 @@
-//! Support vector metric learning.
+//! Support vector metric learning: an RBF support vector machine that learns its own metric and C.
+//!
+//! The kernel is `k(x, z) = exp(-|L(x - z)|^2)`. The usual machine takes `L = I/sigma` and finds
+//! sigma and C by cross-validation on a grid; here the matrix L, the machine and C are learned
+//! together by descent on a smooth validation error
+//!
+//! ```text
+//! min over L, C   1/|V| sum_{(x,y) in V} s_a(y h(x)) + lambda |L - L0|^2 / |L0|^2,
+//!                 h = the squared-hinge machine trained on T with kernel k and cost C,
+//! ```
+//!
+//! with training rows T, validation rows V, and further rows that decide when to stop. There is
+//! nothing to tune. The method is that of Xu, Weinberger and Chapelle, "Distance Metric Learning
+//! for Kernel Machines"; `docs/math.md` in the repository has every formula.
+//!
+//! ```
+//! use svml::{Generator, Model, Params};
+//!
+//! // Two directions decide the class, eight are noise, and all are rotated.
+//! let train = Generator::default().generate()?.data;
+//! let test = Generator { seed: 1, ..Generator::default() }.generate()?.data;
+//!
+//! let model = Model::fit(&train, &Params::default())?;
+//! assert!(model.error(&test)? < 0.15);
+//!
+//! let loaded = Model::from_bytes(&model.to_bytes()?)?;
+//! assert_eq!(loaded.predict(test.x())?, model.predict(test.x())?);
+//! # Ok::<(), svml::Error>(())
+//! ```
+//!
+//! From a file: [`Dataset::from_path`], then [`Model::fit`], [`Model::save`]; later [`Model::load`]
+//! and [`Schema::read_path`](data::Schema::read_path) for new rows.
+//!
+//! # Where the paper is
+//!
+//! Modules stand here in the order of the paper, and each uses only those above it.
+//!
+//! | paper | module |
+//! |---|---|
+//! | the data of section 3.4: columns, standard deviation 1, splits | [`data`] |
+//! | section 3, equation (7), the metric and its forms (section 4.4) | [`metric`] |
+//! | equations (4), (5), (12), the kernel and d K -> d L | [`kernel`] |
+//! | section 2, equations (1) to (3), the machine | [`svm`] |
+//! | section 4.1, equation (13), the soft zero-one loss | [`loss`] |
+//! | section 4.2, equations (14) to (16), the gradient | [`criterion`] |
+//! | section 4.3, the minimiser | [`optimise`] |
+//! | Algorithm 1 and equation (17) | [`learn::svml`] |
+//! | section 5.1, principal components | [`learn::pca`] |
+//! | section 5, the Euclidean machine with cross-validation | [`select`] |
+//!
+//! # Threads
+//!
+//! Work is spread over the current rayon pool. Results have the same bits for any number of threads.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
-pub mod criterion;
-pub mod data;
+
 pub mod error;
-pub mod kernel;
-pub mod learn;
 pub mod linalg;
-pub mod loss;
+pub mod watch;
+
+pub mod data;
 pub mod metric;
-pub mod model;
-mod model_file;
+
+pub mod kernel;
+pub mod svm;
+
+pub mod criterion;
+pub mod loss;
 pub mod optimise;
 pub mod params;
+
+pub mod learn;
 pub mod select;
-pub mod svm;
-pub mod watch;
+
+pub mod model;
+mod model_file;
 
 pub use data::{Dataset, Generator, ReadOptions};
 pub use error::{Error, Result};

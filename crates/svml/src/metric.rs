@@ -90,6 +90,10 @@ impl Form {
     }
 }
 
+/// Largest entry of L: the squares of 1e5 mapped features, each of them a sum of 1e5 products with a
+/// standardised value of at most 1e70, do not overflow.
+const LARGEST: f64 = 1e70;
+
 /// A metric: L in one of its forms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
@@ -119,11 +123,11 @@ impl Metric {
                 expected: form.len(d),
             });
         }
-        if let Some(value) = values.iter().find(|v| !v.is_finite()) {
+        if let Some(value) = values.iter().find(|v| v.is_nan() || v.abs() > LARGEST) {
             return Err(Error::Parameter {
                 name: "metric",
-                value: value.to_string(),
-                bound: "finite in every entry".to_owned(),
+                value: format!("{value:e}"),
+                bound: format!("within +-{LARGEST:e} in every entry"),
             });
         }
         Ok(Self { form, d, values })
@@ -211,7 +215,7 @@ impl Metric {
                 }
                 z
             }
-            // Row by row the same bits whatever the other rows are: one product per block of rows.
+            // The last bits of a row may depend on how many rows there are beside it.
             Form::Full | Form::Rank(_) => {
                 linalg::multiply(x.into(), linalg::Block::from(&self.as_matrix()).t())
             }

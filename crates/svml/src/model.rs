@@ -92,19 +92,12 @@ impl Model {
         let watch = control.watch();
         let prepared = Prepared::new(data, params.seed)?;
         params.validate(data.columns())?;
-        let needed = kernel_bytes(data.rows());
-        if needed > params.memory_limit as u128 {
-            return Err(Error::TooLarge {
-                what: format!("the kernel matrix of {} rows and its factorisation", data.rows()),
-                bytes: needed,
-                limit: params.memory_limit as u128,
-                way_out: "raise memory_limit if the machine has that much, or use fewer rows",
-            });
-        }
+        check_memory(data.rows(), 1, params.memory_limit)?;
         let split = halve_twice(&prepared.class);
         if split.valid.is_empty() {
             let counts = data.class_counts();
-            let rarest = (0..counts.len()).min_by_key(|&c| counts[c]).unwrap_or(0);
+            let present = (0..counts.len()).filter(|&c| counts[c] > 0);
+            let rarest = present.min_by_key(|&c| counts[c]).unwrap_or(0);
             return Err(Error::TooFewRows {
                 class: data.classes()[rarest].clone(),
                 rows: counts[rarest],
@@ -121,12 +114,16 @@ impl Model {
                 Ok((on_all, violation)) => {
                     (machine, residual, refitted) = (on_all, violation, true);
                 }
-                Err(Error::Interrupted) => {}
+                Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         if params.refit && !refitted {
-            warnings.push("ended before the machine could be trained on all rows: it was trained on half of them".to_owned());
+            let cause = match stop {
+                Stop::Interrupted | Stop::TimeLimit => "ended before the machine could be",
+                _ => "time or the precision of the kernel matrix did not allow the machine to be",
+            };
+            warnings.push(format!("{cause} trained on all rows: it was trained on half of them"));
         }
         let report = Report {
             method: Method::Svml(params.clone()),
@@ -144,6 +141,8 @@ impl Model {
     /// The usual alternative: Euclidean metric, width and C chosen by cross-validation on a grid.
     pub fn fit_euclidean(data: &Dataset, grid: &Grid) -> Result<Self> {
         let prepared = Prepared::new(data, grid.seed)?;
+        let at_once = grid.folds.min(rayon::current_num_threads());
+        check_memory(data.rows(), at_once, grid.memory_limit)?;
         let watch = Watch::default();
         let selected =
             select::grid_search(&prepared.x, &prepared.y, &prepared.class, grid, &watch)?;
@@ -289,13 +288,24 @@ impl Model {
     }
 }
 
-/// K and a factor of at most its size, in bytes.
-fn kernel_bytes(rows: usize) -> u128 {
-    2 * 8 * (rows as u128).pow(2)
+/// Refuses what would need more than `limit`: K and `factors` factors of at most its size.
+fn check_memory(rows: usize, factors: usize, limit: u64) -> Result<()> {
+    let bytes = 8 * (rows as u128).pow(2) * (1 + factors as u128);
+    if bytes > u128::from(limit) {
+        return Err(Error::TooLarge {
+            what: format!("the kernel matrix of {rows} rows and its factorisation"),
+            bytes,
+            limit: u128::from(limit),
+            way_out: "raise memory_limit if the machine has that much, or use fewer rows",
+        });
+    }
+    Ok(())
 }
 
 /// Data made ready for learning, in an order that depends on the rows' content alone.
 struct Prepared {
+    /// The two classes that have rows.
+    classes: Vec<String>,
     scaler: Scaler,
     /// Standardised rows.
     x: Matrix,
@@ -313,22 +323,25 @@ impl Prepared {
         match present.as_slice() {
             [] => return Err(Error::NoRows(String::new())),
             [only] => return Err(Error::OneClass { class: data.classes()[*only].clone() }),
-            [_, _] if data.classes().len() == 2 => {}
+            [_, _] => {}
             _ => {
                 return Err(Error::TooManyClasses {
                     column: data.schema().target().name.clone(),
-                    found: data.classes().len(),
+                    found: present.len(),
                 });
             }
         }
         data.check_missing()?;
-        let order = hash_order(data.x(), data.y(), seed);
+        // A choice of rows may have left classes without any: they do not count.
+        let classes = present.iter().map(|&c| data.classes()[c].clone()).collect();
+        let class: Vec<usize> = data.y().iter().map(|&c| usize::from(c == present[1])).collect();
+        let order = hash_order(data.x(), &class, seed);
         let raw = data.x().select_rows(&order);
         let scaler = Scaler::fit(&raw, &data.schema().encoded_kinds());
         let x = scaler.apply(&raw);
-        let class: Vec<usize> = order.iter().map(|&i| data.y()[i]).collect();
+        let class: Vec<usize> = order.iter().map(|&i| class[i]).collect();
         let y = class.iter().map(|&c| if c == 1 { 1.0 } else { -1.0 }).collect();
-        Ok(Self { scaler, x, class, y, order })
+        Ok(Self { classes, scaler, x, class, y, order })
     }
 
     /// Trains the machine on all rows, starting from the support set that `guess` suggests.
@@ -375,7 +388,7 @@ impl Prepared {
         let mapped = metric.transform(&self.scaler.apply(&support_vectors));
         Model {
             schema: data.schema().clone(),
-            classes: data.classes().to_vec(),
+            classes: self.classes,
             scaler: self.scaler,
             metric,
             cost,

@@ -115,6 +115,10 @@ fn assemble(header: Header, arrays: &[u8]) -> Result<Model> {
     if header.support_rows.iter().any(|row| *row >= header.report.rows) {
         return Err(bad(format!("a support row beyond the {} rows", header.report.rows)));
     }
+    let steps = header.report.trace.len();
+    if header.report.best >= steps.max(1) {
+        return Err(bad(format!("best step {} of {steps}", header.report.best)));
+    }
     let metric_len = header.form.len(d);
     let expected = n.checked_mul(d).and_then(|v| v.checked_add(metric_len + n));
     if !arrays.len().is_multiple_of(8) || expected != Some(arrays.len() / 8) {
@@ -130,6 +134,11 @@ fn assemble(header: Header, arrays: &[u8]) -> Result<Model> {
     }
     let (metric, rest) = numbers.split_at(metric_len);
     let (support, beta) = rest.split_at(n * d);
+    // The kernel lies between 0 and 1, so no decision value can be larger than this sum.
+    let largest = beta.iter().map(|b| b.abs()).sum::<f64>() + header.bias.abs();
+    if !largest.is_finite() {
+        return Err(bad(format!("its coefficients overflow (b = {})", header.bias)));
+    }
     let metric = Metric::new(header.form, d, metric.to_vec())?;
     let support = Matrix::new(n, d, support.to_vec())?;
     let mapped = metric.transform(&header.scaler.apply(&support));
@@ -187,8 +196,7 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
 fn temporary_name(path: &Path) -> PathBuf {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
+    // Not made from the name of the file, which may already be as long as names can be.
     let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    name.push(format!(".{process}.{count}.tmp"));
-    path.with_file_name(name)
+    path.with_file_name(format!(".svml.{process}.{count}.tmp"))
 }

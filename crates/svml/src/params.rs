@@ -63,24 +63,24 @@ pub(crate) const COST_RANGE: (f64, f64) = (1e-3, 1e4);
 impl Params {
     /// Checks every field for `features` columns.
     pub fn validate(&self, features: usize) -> Result<()> {
-        let check = |name, value: f64, ok: bool, bound: &str| {
+        let check = |name, value: &dyn std::fmt::Display, ok: bool, bound: &str| {
             if ok {
                 return Ok(());
             }
             Err(Error::Parameter { name, value: value.to_string(), bound: bound.to_owned() })
         };
         let positive = |v: f64| v.is_finite() && v > 0.0;
-        check("steepness", self.steepness, positive(self.steepness), "positive and finite")?;
-        check("lambda", self.lambda, positive(self.lambda), "positive and finite")?;
+        check("steepness", &self.steepness, positive(self.steepness), "positive and finite")?;
+        check("lambda", &self.lambda, positive(self.lambda), "positive and finite")?;
         let (low, high) = COST_RANGE;
         let within = (low..=high).contains(&self.initial_cost);
-        check("initial_cost", self.initial_cost, within, &format!("between {low} and {high}"))?;
+        check("initial_cost", &self.initial_cost, within, &format!("between {low} and {high}"))?;
         let tolerance = self.tolerance.is_finite() && self.tolerance >= 0.0;
-        check("tolerance", self.tolerance, tolerance, "finite and at least 0")?;
-        check("patience", self.patience as f64, self.patience > 0, "at least 1")?;
+        check("tolerance", &self.tolerance, tolerance, "finite and at least 0")?;
+        check("patience", &self.patience, self.patience > 0, "at least 1")?;
         if let Form::Rank(r) = self.form {
             let bound = format!("between 1 and the number of features, {features}");
-            check("rank", r as f64, (1..=features).contains(&r), &bound)?;
+            check("rank", &r, (1..=features).contains(&r), &bound)?;
         }
         Ok(())
     }

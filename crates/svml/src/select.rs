@@ -24,6 +24,9 @@ pub struct Grid {
     pub folds: usize,
     /// Seed of the folds. Default: 0.
     pub seed: u64,
+    /// Most bytes for the kernel matrix and the factorisations of the folds that are trained at the
+    /// same time. Default: 8 GiB.
+    pub memory_limit: u64,
 }
 
 impl Default for Grid {
@@ -33,6 +36,7 @@ impl Default for Grid {
             costs: vec![0.1, 1.0, 10.0, 100.0],
             folds: 5,
             seed: 0,
+            memory_limit: 8 << 30,
         }
     }
 }
@@ -49,16 +53,20 @@ pub struct Selected {
     pub errors: Matrix,
 }
 
+/// Widths and costs in this range have inverses and squares that are far from overflow.
+const RANGE: (f64, f64) = (1e-100, 1e100);
+
 impl Grid {
     /// Checks every field.
     pub fn validate(&self) -> Result<()> {
         for (name, values) in [("widths", &self.widths), ("costs", &self.costs)] {
-            let bad = values.iter().find(|v| !(v.is_finite() && **v > 0.0));
+            let (low, high) = RANGE;
+            let bad = values.iter().find(|v| !(low..=high).contains(*v));
             if values.is_empty() || bad.is_some() {
                 return Err(Error::Parameter {
                     name,
                     value: bad.map_or("an empty list".to_owned(), f64::to_string),
-                    bound: "one or more positive numbers".to_owned(),
+                    bound: format!("one or more positive numbers, from {low:e} to {high:e}"),
                 });
             }
         }
@@ -83,6 +91,13 @@ pub fn grid_search(
     watch: &Watch,
 ) -> Result<Selected> {
     grid.validate()?;
+    if grid.folds > x.rows() {
+        return Err(Error::Parameter {
+            name: "folds",
+            value: grid.folds.to_string(),
+            bound: format!("at most the number of rows, {}", x.rows()),
+        });
+    }
     let mut widths = grid.widths.clone();
     widths.sort_by(|a, b| b.total_cmp(a));
     let mut costs = grid.costs.clone();

@@ -7,6 +7,10 @@ use super::Encoded;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
+/// Standardised values are held within +-this: further away no kernel reaches, and within it, with
+/// the bound on the entries of a metric, no squared distance overflows.
+const FAR: f64 = 1e70;
+
 /// Fill, mean and scale of every encoded column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaler {
@@ -59,7 +63,11 @@ impl Scaler {
             for (k, v) in out.row_mut(i).iter_mut().enumerate() {
                 let value = if v.is_nan() { self.fill[k] } else { *v };
                 let scale = self.scale[k];
-                *v = if scale > 0.0 { (value - self.mean[k]) / scale } else { 0.0 };
+                *v = if scale > 0.0 {
+                    ((value - self.mean[k]) / scale).clamp(-FAR, FAR)
+                } else {
+                    0.0
+                };
             }
         }
         out

@@ -141,13 +141,15 @@ impl Variables {
     fn regularise(&self, metric: &Metric, d_metric: &mut [f64]) -> f64 {
         let (now, start) = (metric.values(), self.initial.values());
         let size: f64 = start.iter().map(|v| v * v).sum();
-        let weight = self.lambda / size.max(f64::MIN_POSITIVE);
-        let mut value = 0.0;
+        // L0 is zero if no column varies.
+        let size = if size > 0.0 { size } else { 1.0 };
+        let mut share = 0.0;
         for (d, (now, start)) in d_metric.iter_mut().zip(now.iter().zip(start)) {
-            value += weight * (now - start).powi(2);
-            *d += 2.0 * weight * (now - start);
+            share += (now - start).powi(2) / size;
+            // lambda last: at L = L0 this is zero however large lambda is.
+            *d += self.lambda * (2.0 * (now - start) / size);
         }
-        value
+        self.lambda * share
     }
 
     /// The gradient in the optimiser's variables.
@@ -221,8 +223,13 @@ impl Objective for Descent<'_, '_> {
         self.gram.set_metric(&metric)?;
         let start = self.last.as_ref().map(|last| last.evaluation.machine.support.as_slice());
         let surrogate = Sigmoid { steepness: self.params.steepness };
-        let mut evaluation =
-            criterion::hold_out(&self.gram, &self.train, &self.valid, cost, surrogate, start)?;
+        let evaluated =
+            criterion::hold_out(&self.gram, &self.train, &self.valid, cost, surrogate, start);
+        let mut evaluation = match evaluated {
+            // L is so large that rounding hides which rows are close: too far.
+            Err(Error::NotPositiveDefinite { .. }) => return Ok(f64::INFINITY),
+            evaluated => evaluated?,
+        };
         evaluation.loss += self.variables.regularise(&metric, &mut evaluation.d_metric);
         let Evaluation { loss, d_log_cost, d_metric, .. } = &evaluation;
         self.variables.encode(&metric, d_metric, theta, *d_log_cost, gradient);

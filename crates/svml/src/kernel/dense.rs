@@ -1,101 +1,20 @@
-//! The kernel of equation (12), k(x, z) = exp(-|L(x - z)|^2), its matrix K, and the way back from
-//! derivatives in K to a derivative in L.
-//!
-//! Everything the algorithms above need of K stands in the two traits [`Gram`] and [`Factor`]:
-//! products with K, solutions of systems with K_SS + ridge, and the contraction dK -> dL. They
-//! never see an entry of K, so that another implementation may keep the matrix elsewhere or never
-//! form it. [`DenseGram`] is the exact one in memory.
+//! K in memory, exact, on the processor.
 
 use std::sync::Mutex;
 
 use rayon::prelude::*;
 
+use super::factor::DenseFactor;
+use super::{Factor, Gram, Outer, TILE_COLS, TILE_ROWS, rows_of, sq_norms};
 use crate::error::Result;
-use crate::linalg::{self, Block, Cholesky, Matrix, SmallSystem, dot, exp_neg_sq_dist};
+use crate::linalg::{self, Block, Matrix, dot, exp_neg_sq_dist};
 use crate::metric::{Form, Metric};
 use crate::watch::Watch;
 
-/// The kernel matrix between all rows and the first rows of a data matrix, the latter being those
-/// that may become support vectors. Rows and columns are named by row index.
-pub trait Gram: Sync {
-    /// Recomputes the kernel for another metric.
-    fn set_metric(&mut self, metric: &Metric) -> Result<()>;
-
-    /// K[rows, cols] v.
-    fn multiply(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64>;
-
-    /// K[rows, cols]' v.
-    fn multiply_transposed(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64>;
-
-    /// A factorisation of K[set, set] + diag(ridge).
-    fn factor<'a>(&'a self, set: &[usize], ridge: &[f64]) -> Result<Box<dyn Factor + 'a>>;
-
-    /// d loss / d (values of the metric), where d loss / d K is the sum of `weights`.
-    fn contract(&self, weights: &[Outer<'_>]) -> Vec<f64>;
-}
-
-/// A factorisation of K[set, set] + diag(ridge), ready to solve systems.
-pub trait Factor: Sync {
-    /// Turns this into the factorisation for another set of the same K, reusing what it can.
-    fn update(&mut self, set: &[usize], ridge: &[f64]) -> Result<()>;
-
-    /// x <- (K[set, set] + diag(ridge))^-1 x for each of the columns (in the order of the set, one
-    /// after the other) in `x`.
-    fn solve(&self, x: &mut [f64]);
-}
-
-/// Part of d loss / d K: the outer product `left right'` in the block K[rows, cols].
-#[derive(Clone, Copy)]
-pub struct Outer<'a> {
-    /// Row indices of the block.
-    pub rows: &'a [usize],
-    /// One factor per row.
-    pub left: &'a [f64],
-    /// Column indices of the block.
-    pub cols: &'a [usize],
-    /// One factor per column.
-    pub right: &'a [f64],
-}
-
-/// The expansion of equation (1) without the sign: h(x) = sum_j beta_j k(x, x_j) + b, for rows
-/// `z` and support rows `support`, both already mapped by L.
-pub fn expand(z: &Matrix, support: &Matrix, beta: &[f64], bias: f64) -> Vec<f64> {
-    let norms = sq_norms(support);
-    let mut h = vec![bias; z.rows()];
-    h.par_chunks_mut(TILE_ROWS).enumerate().for_each(|(t, h)| {
-        let first = t * TILE_ROWS;
-        let mut tile = vec![0.0; h.len() * TILE_COLS.min(support.rows())];
-        for start in (0..support.rows()).step_by(TILE_COLS) {
-            let cols = TILE_COLS.min(support.rows() - start);
-            let rows = rows_of(z, first, h.len());
-            linalg::product(&mut tile, cols, -2.0, rows, rows_of(support, start, cols).t());
-            for (i, h) in h.iter_mut().enumerate() {
-                let row = &mut tile[i * cols..(i + 1) * cols];
-                let z = z.row(first + i);
-                exp_neg_sq_dist(row, dot(z, z), &norms[start..start + cols]);
-                *h += dot(row, &beta[start..start + cols]);
-            }
-        }
-    });
-    h
-}
-
-/// Rows and columns of a tile: 64 x 512 values of a tile stay in the second-level cache.
-const TILE_ROWS: usize = 64;
-const TILE_COLS: usize = 512;
 /// A parallel task is not worth its overhead below this many entries of K.
 const TASK_ENTRIES: usize = 1 << 16;
 
-fn rows_of(x: &Matrix, first: usize, rows: usize) -> Block<'_> {
-    let d = x.cols();
-    Block::new(&x.as_slice()[first * d..(first + rows) * d], rows, d, d)
-}
-
-fn sq_norms(z: &Matrix) -> Vec<f64> {
-    z.iter_rows().map(|z| dot(z, z)).collect()
-}
-
-/// K in memory, exact, on the processor.
+/// The kernel matrix as an array.
 pub struct DenseGram<'a> {
     x: &'a Matrix,
     metric: Metric,
@@ -104,7 +23,7 @@ pub struct DenseGram<'a> {
     cols: usize,
     /// Buffers of factorisations that are no longer needed: fresh memory is slow to touch.
     spare: Mutex<Vec<Vec<f64>>>,
-    watch: Watch,
+    pub(super) watch: Watch,
 }
 
 impl<'a> DenseGram<'a> {
@@ -122,26 +41,26 @@ impl<'a> DenseGram<'a> {
         Ok(gram)
     }
 
-    fn row(&self, i: usize) -> &[f64] {
+    pub(super) fn row(&self, i: usize) -> &[f64] {
         &self.k[i * self.cols..(i + 1) * self.cols]
     }
 
     /// A buffer of `len` values with arbitrary content.
-    fn buffer(&self, len: usize) -> Vec<f64> {
+    pub(super) fn buffer(&self, len: usize) -> Vec<f64> {
         let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
         let mut buffer = spare.unwrap_or_default();
         buffer.resize(len, 0.0);
         buffer
     }
 
-    fn give_back(&self, buffer: Vec<f64>) {
+    pub(super) fn give_back(&self, buffer: Vec<f64>) {
         if let Ok(mut spare) = self.spare.lock() {
             spare.push(buffer);
         }
     }
 
     /// Fills `out`, row after row, with K[rows, cols]; in parallel.
-    fn gather(&self, out: &mut [f64], rows: &[usize], cols: &[usize]) {
+    pub(super) fn gather(&self, out: &mut [f64], rows: &[usize], cols: &[usize]) {
         let width = cols.len();
         if width == 0 {
             return;
@@ -373,195 +292,4 @@ fn scaled_rows(y: &Matrix, rows: &[usize], scales: &[f64], all: bool) -> Matrix 
         out[width] = scale;
     }
     out
-}
-
-/// The factorisation of K[set, set] + diag(ridge), by Cholesky for a base set S and, when the set
-/// has moved a little since, by a border around that factor.
-///
-/// With rows D added to S and rows R removed from it, beta on the new set solves
-///
-/// ```text
-/// [ A_SS  U ] [ beta_S ]   [ rhs_S, 0 on R ]        U = [ K_SD  E_R ],  V = [ A_DD  0 ]
-/// [ U'    V ] [ w      ] = [ rhs_D, 0      ]                                [ 0     0 ]
-/// ```
-///
-/// where E_R holds the unit vectors of R: they free the equations of R and force beta_R = 0. With
-/// A_SS = G G' and T = G^-1 U the Schur complement is V - T'T, which is small.
-struct DenseFactor<'g, 'x> {
-    gram: &'g DenseGram<'x>,
-    base: Vec<usize>,
-    cholesky: Option<Cholesky>,
-    /// Columns of U seen so far: Newton steps come back to most of them.
-    changes: Vec<Change>,
-    /// The columns of T that belong to them, one after the other.
-    t: Vec<f64>,
-    /// For each of them its inner products with all up to those computed together with it.
-    products: Vec<Vec<f64>>,
-    border: Option<Border>,
-}
-
-/// A column of U: the row added, or the position in the base set of the row removed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
-    Added(usize),
-    Removed(usize),
-}
-
-/// The set as it differs from the base set.
-struct Border {
-    schur: SmallSystem,
-    /// Which of the columns are in use, rows added first.
-    columns: Vec<usize>,
-    /// (position in the new set, position in the base set) of the rows in both.
-    kept: Vec<(usize, usize)>,
-    /// Positions in the new set of the rows added.
-    added: Vec<usize>,
-}
-
-impl<'g, 'x> DenseFactor<'g, 'x> {
-    fn new(gram: &'g DenseGram<'x>, set: &[usize], ridge: &[f64]) -> Result<Self> {
-        let n = set.len();
-        let mut a = gram.buffer(n * n);
-        gram.gather(&mut a, set, set);
-        a.iter_mut().step_by(n + 1).zip(ridge).for_each(|(a, r)| *a += r);
-        let smallest = ridge.iter().copied().fold(f64::INFINITY, f64::min);
-        let cholesky = Some(Cholesky::new(a, n, smallest, &gram.watch)?);
-        let base = set.to_vec();
-        Ok(Self {
-            gram,
-            base,
-            cholesky,
-            changes: vec![],
-            t: vec![],
-            products: vec![],
-            border: None,
-        })
-    }
-
-    /// Positions in `self.changes` of these changes; columns not seen before are computed.
-    fn columns_of(&mut self, changes: &[Change], cholesky: &Cholesky) -> Vec<usize> {
-        const ROWS: usize = 64;
-        let n = self.base.len();
-        let mut known: Vec<(Change, usize)> = self.changes.iter().copied().zip(0..).collect();
-        known.sort_unstable();
-        let find = |change: &Change| {
-            known.binary_search_by_key(change, |(known, _)| *known).ok().map(|i| known[i].1)
-        };
-        let first = self.changes.len();
-        self.changes.extend(changes.iter().filter(|c| find(c).is_none()));
-        let (gram, base, new) = (self.gram, &self.base, &self.changes[first..]);
-        self.t.resize(self.changes.len() * n, 0.0);
-        self.t[first * n..].par_chunks_exact_mut(n).zip(new).for_each(
-            |(t, change)| match *change {
-                Change::Added(row) => {
-                    let k = gram.row(row);
-                    t.iter_mut().zip(base).for_each(|(t, &j)| *t = k[j]);
-                }
-                Change::Removed(position) => t[position] = 1.0,
-            },
-        );
-        cholesky.solve_lower(&mut self.t[first * n..]);
-        let (t, width) = (&self.t, self.changes.len());
-        let all = Block::new(t, width, n, n);
-        let products: Vec<Vec<f64>> = (t[first * n..].par_chunks(ROWS * n))
-            .flat_map_iter(|rows| {
-                let count = rows.len() / n;
-                linalg::multiply(Block::new(rows, count, n, n), all.t()).into_rows()
-            })
-            .collect();
-        self.products.extend(products);
-        let mut next = first..;
-        changes.iter().map(|c| find(c).or_else(|| next.next()).unwrap_or(first)).collect()
-    }
-}
-
-impl Drop for DenseFactor<'_, '_> {
-    fn drop(&mut self) {
-        if let Some(cholesky) = self.cholesky.take() {
-            self.gram.give_back(cholesky.into_buffer());
-        }
-    }
-}
-
-impl Factor for DenseFactor<'_, '_> {
-    fn update(&mut self, set: &[usize], ridge: &[f64]) -> Result<()> {
-        let (mut kept, mut added, mut removed) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut i, mut j) = (0, 0);
-        while i < set.len() || j < self.base.len() {
-            match (set.get(i), self.base.get(j)) {
-                (Some(s), Some(b)) if s == b => {
-                    kept.push((i, j));
-                    i += 1;
-                    j += 1;
-                }
-                (Some(s), b) if b.is_none_or(|b| s < b) => {
-                    added.push(i);
-                    i += 1;
-                }
-                _ => {
-                    removed.push(j);
-                    j += 1;
-                }
-            }
-        }
-        let changed = added.len() + removed.len();
-        // The border costs about 3 changed / n of a factorisation, and later changes less.
-        let Some(cholesky) = self.cholesky.take_if(|_| 4 * changed <= self.base.len()) else {
-            if let Some(cholesky) = self.cholesky.take() {
-                self.gram.give_back(cholesky.into_buffer());
-            }
-            *self = Self::new(self.gram, set, ridge)?;
-            return Ok(());
-        };
-        let changes: Vec<Change> = (added.iter().map(|&i| Change::Added(set[i])))
-            .chain(removed.into_iter().map(Change::Removed))
-            .collect();
-        let columns = self.columns_of(&changes, &cholesky);
-        self.cholesky = Some(cholesky);
-        self.border = (changed > 0).then(|| {
-            let mut schur = Matrix::from_fn(changed, changed, |a, b| {
-                let (first, last) = (columns[a].min(columns[b]), columns[a].max(columns[b]));
-                -self.products[last][first]
-            });
-            for (a, &i) in added.iter().enumerate() {
-                for (b, &j) in added.iter().enumerate() {
-                    schur[(a, b)] += self.gram.row(set[i])[set[j]];
-                }
-                schur[(a, a)] += ridge[i];
-            }
-            Border { schur: SmallSystem::new(&schur), columns, kept, added }
-        });
-        self.gram.watch.check()
-    }
-
-    fn solve(&self, x: &mut [f64]) {
-        let Some(cholesky) = &self.cholesky else { return };
-        let Some(border) = &self.border else {
-            cholesky.solve_lower(x);
-            cholesky.solve_upper(x);
-            return;
-        };
-        let n = self.base.len();
-        let set = border.kept.len() + border.added.len();
-        let columns = x.len() / set.max(1);
-        let mut c = vec![0.0; columns * n];
-        for (c, x) in c.chunks_exact_mut(n).zip(x.chunks_exact(set)) {
-            border.kept.iter().for_each(|&(i, j)| c[j] = x[i]);
-        }
-        cholesky.solve_lower(&mut c);
-        let t = || border.columns.iter().map(|&i| &self.t[i * n..(i + 1) * n]);
-        for (c, x) in c.chunks_exact_mut(n).zip(x.chunks_exact_mut(set)) {
-            let mut w: Vec<f64> = t().map(|t| -dot(t, c)).collect();
-            w.iter_mut().zip(&border.added).for_each(|(w, &i)| *w += x[i]);
-            border.schur.solve(&mut w);
-            for (w, t) in w.iter().zip(t()) {
-                c.iter_mut().zip(t).for_each(|(c, t)| *c -= w * t);
-            }
-            border.added.iter().zip(&w).for_each(|(&i, &w)| x[i] = w);
-        }
-        cholesky.solve_upper(&mut c);
-        for (c, x) in c.chunks_exact(n).zip(x.chunks_exact_mut(set)) {
-            border.kept.iter().for_each(|&(i, j)| x[i] = c[j]);
-        }
-    }
 }

@@ -1,0 +1,199 @@
+//! Systems with K_SS + ridge: a Cholesky factor that follows a moving set S.
+
+use rayon::prelude::*;
+
+use super::Factor;
+use super::dense::DenseGram;
+use crate::error::Result;
+use crate::linalg::{self, Block, Cholesky, Matrix, SmallSystem, dot};
+
+/// The factorisation of K[set, set] + diag(ridge), by Cholesky for a base set S and, when the set
+/// has moved a little since, by a border around that factor.
+///
+/// With rows D added to S and rows R removed from it, beta on the new set solves
+///
+/// ```text
+/// [ A_SS  U ] [ beta_S ]   [ rhs_S, 0 on R ]        U = [ K_SD  E_R ],  V = [ A_DD  0 ]
+/// [ U'    V ] [ w      ] = [ rhs_D, 0      ]                                [ 0     0 ]
+/// ```
+///
+/// where E_R holds the unit vectors of R: they free the equations of R and force beta_R = 0. With
+/// A_SS = G G' and T = G^-1 U the Schur complement is V - T'T, which is small.
+pub(super) struct DenseFactor<'g, 'x> {
+    gram: &'g DenseGram<'x>,
+    base: Vec<usize>,
+    cholesky: Option<Cholesky>,
+    /// Columns of U seen so far: Newton steps come back to most of them.
+    changes: Vec<Change>,
+    /// The columns of T that belong to them, one after the other.
+    t: Vec<f64>,
+    /// For each of them its inner products with all up to those computed together with it.
+    products: Vec<Vec<f64>>,
+    border: Option<Border>,
+}
+
+/// A column of U: the row added, or the position in the base set of the row removed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Added(usize),
+    Removed(usize),
+}
+
+/// The set as it differs from the base set.
+struct Border {
+    schur: SmallSystem,
+    /// Which of the columns are in use, rows added first.
+    columns: Vec<usize>,
+    /// (position in the new set, position in the base set) of the rows in both.
+    kept: Vec<(usize, usize)>,
+    /// Positions in the new set of the rows added.
+    added: Vec<usize>,
+}
+
+impl<'g, 'x> DenseFactor<'g, 'x> {
+    pub fn new(gram: &'g DenseGram<'x>, set: &[usize], ridge: &[f64]) -> Result<Self> {
+        let n = set.len();
+        let mut a = gram.buffer(n * n);
+        gram.gather(&mut a, set, set);
+        a.iter_mut().step_by(n + 1).zip(ridge).for_each(|(a, r)| *a += r);
+        let smallest = ridge.iter().copied().fold(f64::INFINITY, f64::min);
+        let cholesky = Some(Cholesky::new(a, n, smallest, &gram.watch)?);
+        let base = set.to_vec();
+        Ok(Self {
+            gram,
+            base,
+            cholesky,
+            changes: vec![],
+            t: vec![],
+            products: vec![],
+            border: None,
+        })
+    }
+
+    /// Positions in `self.changes` of these changes; columns not seen before are computed.
+    fn columns_of(&mut self, changes: &[Change], cholesky: &Cholesky) -> Vec<usize> {
+        const ROWS: usize = 64;
+        let n = self.base.len();
+        let mut known: Vec<(Change, usize)> = self.changes.iter().copied().zip(0..).collect();
+        known.sort_unstable();
+        let find = |change: &Change| {
+            known.binary_search_by_key(change, |(known, _)| *known).ok().map(|i| known[i].1)
+        };
+        let first = self.changes.len();
+        self.changes.extend(changes.iter().filter(|c| find(c).is_none()));
+        let (gram, base, new) = (self.gram, &self.base, &self.changes[first..]);
+        self.t.resize(self.changes.len() * n, 0.0);
+        self.t[first * n..].par_chunks_exact_mut(n).zip(new).for_each(
+            |(t, change)| match *change {
+                Change::Added(row) => {
+                    let k = gram.row(row);
+                    t.iter_mut().zip(base).for_each(|(t, &j)| *t = k[j]);
+                }
+                Change::Removed(position) => t[position] = 1.0,
+            },
+        );
+        cholesky.solve_lower(&mut self.t[first * n..]);
+        let (t, width) = (&self.t, self.changes.len());
+        let all = Block::new(t, width, n, n);
+        let products: Vec<Vec<f64>> = (t[first * n..].par_chunks(ROWS * n))
+            .flat_map_iter(|rows| {
+                let count = rows.len() / n;
+                linalg::multiply(Block::new(rows, count, n, n), all.t()).into_rows()
+            })
+            .collect();
+        self.products.extend(products);
+        let mut next = first..;
+        changes.iter().map(|c| find(c).or_else(|| next.next()).unwrap_or(first)).collect()
+    }
+}
+
+impl Drop for DenseFactor<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(cholesky) = self.cholesky.take() {
+            self.gram.give_back(cholesky.into_buffer());
+        }
+    }
+}
+
+impl Factor for DenseFactor<'_, '_> {
+    fn update(&mut self, set: &[usize], ridge: &[f64]) -> Result<()> {
+        let (mut kept, mut added, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut i, mut j) = (0, 0);
+        while i < set.len() || j < self.base.len() {
+            match (set.get(i), self.base.get(j)) {
+                (Some(s), Some(b)) if s == b => {
+                    kept.push((i, j));
+                    i += 1;
+                    j += 1;
+                }
+                (Some(s), b) if b.is_none_or(|b| s < b) => {
+                    added.push(i);
+                    i += 1;
+                }
+                _ => {
+                    removed.push(j);
+                    j += 1;
+                }
+            }
+        }
+        let changed = added.len() + removed.len();
+        // The border costs about 3 changed / n of a factorisation, and later changes less.
+        let Some(cholesky) = self.cholesky.take_if(|_| 4 * changed <= self.base.len()) else {
+            if let Some(cholesky) = self.cholesky.take() {
+                self.gram.give_back(cholesky.into_buffer());
+            }
+            *self = Self::new(self.gram, set, ridge)?;
+            return Ok(());
+        };
+        let changes: Vec<Change> = (added.iter().map(|&i| Change::Added(set[i])))
+            .chain(removed.into_iter().map(Change::Removed))
+            .collect();
+        let columns = self.columns_of(&changes, &cholesky);
+        self.cholesky = Some(cholesky);
+        self.border = (changed > 0).then(|| {
+            let mut schur = Matrix::from_fn(changed, changed, |a, b| {
+                let (first, last) = (columns[a].min(columns[b]), columns[a].max(columns[b]));
+                -self.products[last][first]
+            });
+            for (a, &i) in added.iter().enumerate() {
+                for (b, &j) in added.iter().enumerate() {
+                    schur[(a, b)] += self.gram.row(set[i])[set[j]];
+                }
+                schur[(a, a)] += ridge[i];
+            }
+            Border { schur: SmallSystem::new(&schur), columns, kept, added }
+        });
+        self.gram.watch.check()
+    }
+
+    fn solve(&self, x: &mut [f64]) {
+        let Some(cholesky) = &self.cholesky else { return };
+        let Some(border) = &self.border else {
+            cholesky.solve_lower(x);
+            cholesky.solve_upper(x);
+            return;
+        };
+        let n = self.base.len();
+        let set = border.kept.len() + border.added.len();
+        let columns = x.len() / set.max(1);
+        let mut c = vec![0.0; columns * n];
+        for (c, x) in c.chunks_exact_mut(n).zip(x.chunks_exact(set)) {
+            border.kept.iter().for_each(|&(i, j)| c[j] = x[i]);
+        }
+        cholesky.solve_lower(&mut c);
+        let t = || border.columns.iter().map(|&i| &self.t[i * n..(i + 1) * n]);
+        for (c, x) in c.chunks_exact_mut(n).zip(x.chunks_exact_mut(set)) {
+            let mut w: Vec<f64> = t().map(|t| -dot(t, c)).collect();
+            w.iter_mut().zip(&border.added).for_each(|(w, &i)| *w += x[i]);
+            border.schur.solve(&mut w);
+            for (w, t) in w.iter().zip(t()) {
+                c.iter_mut().zip(t).for_each(|(c, t)| *c -= w * t);
+            }
+            border.added.iter().zip(&w).for_each(|(&i, &w)| x[i] = w);
+        }
+        cholesky.solve_upper(&mut c);
+        for (c, x) in c.chunks_exact(n).zip(x.chunks_exact_mut(set)) {
+            border.kept.iter().for_each(|&(i, j)| x[i] = c[j]);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The kernel of equation (12), k(x, z) = exp(-|L(x - z)|^2), its matrix K, and the way back from
+//! derivatives in K to a derivative in L.
+//!
+//! Everything the algorithms above need of K stands in the two traits [`Gram`] and [`Factor`]:
+//! products with K, solutions of systems with K_SS + ridge, and the contraction dK -> dL. They
+//! never see an entry of K, so that another implementation may keep the matrix elsewhere or never
+//! form it. [`DenseGram`] is the exact one in memory.
+
+mod dense;
+mod factor;
+
+use rayon::prelude::*;
+
+pub use dense::DenseGram;
+
+use crate::error::Result;
+use crate::linalg::{self, Block, Matrix, dot, exp_neg_sq_dist};
+use crate::metric::Metric;
+
+/// The kernel matrix between all rows and the first rows of a data matrix, the latter being those
+/// that may become support vectors. Rows and columns are named by row index.
+pub trait Gram: Sync {
+    /// Recomputes the kernel for another metric.
+    fn set_metric(&mut self, metric: &Metric) -> Result<()>;
+
+    /// K[rows, cols] v.
+    fn multiply(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64>;
+
+    /// K[rows, cols]' v.
+    fn multiply_transposed(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64>;
+
+    /// A factorisation of K[set, set] + diag(ridge).
+    fn factor<'a>(&'a self, set: &[usize], ridge: &[f64]) -> Result<Box<dyn Factor + 'a>>;
+
+    /// d loss / d (values of the metric), where d loss / d K is the sum of `weights`.
+    fn contract(&self, weights: &[Outer<'_>]) -> Vec<f64>;
+}
+
+/// A factorisation of K[set, set] + diag(ridge), ready to solve systems.
+pub trait Factor: Sync {
+    /// Turns this into the factorisation for another set of the same K, reusing what it can.
+    fn update(&mut self, set: &[usize], ridge: &[f64]) -> Result<()>;
+
+    /// x <- (K[set, set] + diag(ridge))^-1 x for each of the columns (in the order of the set, one
+    /// after the other) in `x`.
+    fn solve(&self, x: &mut [f64]);
+}
+
+/// Part of d loss / d K: the outer product `left right'` in the block K[rows, cols].
+#[derive(Clone, Copy)]
+pub struct Outer<'a> {
+    /// Row indices of the block.
+    pub rows: &'a [usize],
+    /// One factor per row.
+    pub left: &'a [f64],
+    /// Column indices of the block.
+    pub cols: &'a [usize],
+    /// One factor per column.
+    pub right: &'a [f64],
+}
+
+/// The expansion of equation (1) without the sign: h(x) = sum_j beta_j k(x, x_j) + b, for rows
+/// `z` and support rows `support`, both already mapped by L.
+pub fn expand(z: &Matrix, support: &Matrix, beta: &[f64], bias: f64) -> Vec<f64> {
+    let norms = sq_norms(support);
+    let mut h = vec![bias; z.rows()];
+    h.par_chunks_mut(TILE_ROWS).enumerate().for_each(|(t, h)| {
+        let first = t * TILE_ROWS;
+        let mut tile = vec![0.0; h.len() * TILE_COLS.min(support.rows())];
+        for start in (0..support.rows()).step_by(TILE_COLS) {
+            let cols = TILE_COLS.min(support.rows() - start);
+            let rows = rows_of(z, first, h.len());
+            linalg::product(&mut tile, cols, -2.0, rows, rows_of(support, start, cols).t());
+            for (i, h) in h.iter_mut().enumerate() {
+                let row = &mut tile[i * cols..(i + 1) * cols];
+                let z = z.row(first + i);
+                exp_neg_sq_dist(row, dot(z, z), &norms[start..start + cols]);
+                *h += dot(row, &beta[start..start + cols]);
+            }
+        }
+    });
+    h
+}
+
+/// Rows and columns of a tile: 64 x 512 values of a tile stay in the second-level cache.
+const TILE_ROWS: usize = 64;
+const TILE_COLS: usize = 512;
+
+fn rows_of(x: &Matrix, first: usize, rows: usize) -> Block<'_> {
+    let d = x.cols();
+    Block::new(&x.as_slice()[first * d..(first + rows) * d], rows, d, d)
+}
+
+fn sq_norms(z: &Matrix) -> Vec<f64> {
+    z.iter_rows().map(|z| dot(z, z)).collect()
+}

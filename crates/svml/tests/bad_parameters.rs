@@ -1,0 +1,210 @@
+//! Parameters outside their range: an error that names the parameter, the value and what is allowed.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use svml::data::{Scaler, halve_twice};
+use svml::learn::{Control, svml::learn};
+use svml::watch::Watch;
+use svml::{Dataset, Error, Form, Generator, Grid, Matrix, Metric, Model, Params};
+
+fn data(rows: usize) -> Dataset {
+    let mut generator = Generator::default();
+    (generator.rows, generator.informative, generator.noise) = (rows, 1, 2);
+    generator.generate().unwrap().data
+}
+
+fn params(change: impl FnOnce(&mut Params)) -> Params {
+    let mut params = Params::default();
+    change(&mut params);
+    params
+}
+
+fn grid(change: impl FnOnce(&mut Grid)) -> Grid {
+    let mut grid = Grid::default();
+    change(&mut grid);
+    grid
+}
+
+#[track_caller]
+fn assert_names(error: &Error, name: &str, value: &str, bound: &str) {
+    assert!(matches!(error, Error::Parameter { name: n, .. } if *n == name), "{error:?}");
+    let message = error.to_string();
+    for part in [name, value, bound] {
+        assert!(message.contains(part), "{message} / {part}");
+    }
+}
+
+#[test]
+fn numbers_outside_their_range() {
+    let data = data(40);
+    type Set = fn(&mut Params, f64);
+    let fields: [(&str, Set, &str, &[f64]); 4] = [
+        ("steepness", |p, v| p.steepness = v, "positive and finite", &[0.0, -1.0, -0.0]),
+        ("lambda", |p, v| p.lambda = v, "positive and finite", &[0.0, -1e-300]),
+        (
+            "initial_cost",
+            |p, v| p.initial_cost = v,
+            "between 0.001 and 10000",
+            &[0.0, -1.0, 9e-4, 10001.0, 1e300],
+        ),
+        ("tolerance", |p, v| p.tolerance = v, "finite and at least 0", &[-1e-9, -1.0]),
+    ];
+    for (name, set, bound, values) in fields {
+        for &value in values.iter().chain(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]) {
+            let params = params(|p| set(p, value));
+            assert_names(&Model::fit(&data, &params).unwrap_err(), name, &value.to_string(), bound);
+            assert_names(&params.validate(3).unwrap_err(), name, &value.to_string(), bound);
+        }
+    }
+}
+
+/// The ends of the ranges are inside and lead to a model.
+#[test]
+fn the_ends_of_the_ranges() {
+    let data = data(40);
+    type Set = fn(&mut Params, f64);
+    let fields: [(&str, Set, &[f64]); 4] = [
+        ("steepness", |p, v| p.steepness = v, &[f64::MAX, 1e150, 1e-150, 5e-324]),
+        ("lambda", |p, v| p.lambda = v, &[f64::MAX, 1e150, 1e-150, 5e-324]),
+        ("initial_cost", |p, v| p.initial_cost = v, &[1e-3, 1e4]),
+        ("tolerance", |p, v| p.tolerance = v, &[0.0, 5e-324, f64::MAX]),
+    ];
+    for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)] {
+        for (name, set, values) in fields {
+            for &value in values {
+                let mut params = params(|p| set(p, value));
+                (params.form, params.max_iterations) = (form, 20);
+                let model = Model::fit(&data, &params);
+                let model = model.unwrap_or_else(|e| panic!("{form}, {name} = {value:e}: {e}"));
+                let h = model.decision(data.x()).unwrap();
+                assert!(h.iter().all(|h| h.is_finite()), "{form}, {name} = {value:e}");
+                assert!(model.report().residual < 1e-6, "{form}, {name} = {value:e}");
+                Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_and_patience() {
+    let data = data(40);
+    for rank in [0, 4, 1000, usize::MAX] {
+        let error = Model::fit(&data, &params(|p| p.form = Form::Rank(rank))).unwrap_err();
+        assert_names(&error, "rank", &rank.to_string(), "between 1 and the number of features, 3");
+    }
+    for rank in 1..=3 {
+        let model = Model::fit(&data, &params(|p| p.form = Form::Rank(rank))).unwrap();
+        assert_eq!(model.metric().rank(), rank);
+    }
+    let error = Model::fit(&data, &params(|p| p.patience = 0)).unwrap_err();
+    assert_names(&error, "patience", "0", "at least 1");
+}
+
+/// The learner below the model checks them as well.
+#[test]
+fn the_learner_checks_too() {
+    let data = data(40);
+    let x = Scaler::fit(data.x(), &data.schema().encoded_kinds()).apply(data.x());
+    let y: Vec<f64> = data.y().iter().map(|&c| 2.0 * c as f64 - 1.0).collect();
+    let split = halve_twice(data.y());
+    let params = params(|p| p.lambda = f64::NAN);
+    let learned = learn(&x, &y, &split, &params, &mut Control::default(), &Watch::default());
+    assert_names(&learned.unwrap_err(), "lambda", "NaN", "positive");
+}
+
+#[test]
+fn memory_limits() {
+    let data = data(100);
+    for limit in [0, 1, 159_999] {
+        let error = Model::fit(&data, &params(|p| p.memory_limit = limit)).unwrap_err();
+        assert!(
+            matches!(error, Error::TooLarge { bytes: 160_000, limit: l, .. } if l == u128::from(limit)),
+            "{error:?}"
+        );
+        let message = error.to_string();
+        for part in ["100 rows", "160000 bytes", &limit.to_string(), "memory_limit"] {
+            assert!(message.contains(part), "{message} / {part}");
+        }
+    }
+    assert!(Model::fit(&data, &params(|p| p.memory_limit = 160_000)).is_ok());
+}
+
+#[test]
+fn metrics() {
+    for value in [f64::NAN, f64::INFINITY, -f64::MAX] {
+        let error = Metric::new(Form::Diagonal, 2, vec![1.0, value]).unwrap_err();
+        assert!(matches!(error, Error::Parameter { name: "metric", .. }), "{error}");
+    }
+    for (form, count, needed) in
+        [(Form::Sphere, 0, 1), (Form::Diagonal, 3, 2), (Form::Full, 5, 4), (Form::Rank(1), 1, 2)]
+    {
+        let error = Metric::new(form, 2, vec![1.0; count]).unwrap_err();
+        assert!(
+            matches!(error, Error::Shape { found, expected, .. } if found == count && expected == needed)
+        );
+    }
+    assert!(Metric::new(Form::Rank(usize::MAX), 2, vec![]).is_err());
+}
+
+#[test]
+fn grids() {
+    let data = data(40);
+    let fit = |grid: Grid| Model::fit_euclidean(&data, &grid).unwrap_err();
+    assert_names(&fit(grid(|g| g.widths.clear())), "widths", "an empty list", "positive");
+    assert_names(&fit(grid(|g| g.costs.clear())), "costs", "an empty list", "positive");
+    for bad in [0.0, -0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let text = bad.to_string();
+        assert_names(&fit(grid(|g| g.widths = vec![1.0, bad])), "widths", &text, "positive");
+        assert_names(&fit(grid(|g| g.costs = vec![bad, 1.0])), "costs", &text, "positive");
+    }
+    for folds in [0, 1] {
+        assert_names(&fit(grid(|g| g.folds = folds)), "folds", &folds.to_string(), "at least 2");
+    }
+}
+
+/// More folds than rows would be empty ones; with enough of them the search would never end.
+#[test]
+fn more_folds_than_rows() {
+    let data = data(12);
+    let small = |folds| grid(|g| (g.widths, g.costs, g.folds) = (vec![1.0], vec![1.0], folds));
+    for folds in [13, 1_000_000_000, usize::MAX] {
+        let error = Model::fit_euclidean(&data, &small(folds)).unwrap_err();
+        assert_names(&error, "folds", &folds.to_string(), "12");
+    }
+    // As many as rows: each is left out once.
+    assert!(Model::fit_euclidean(&data, &small(12)).is_ok());
+}
+
+/// Settings so extreme that their inverse or square overflows: refused, or a model with finite numbers.
+#[test]
+fn extreme_grids() {
+    let data = data(40);
+    for value in [5e-324, 1e-310, 1e-200, 1e-150, 1e150, 1e200, f64::MAX] {
+        for grid in [grid(|g| g.widths = vec![value]), grid(|g| g.costs = vec![value])] {
+            match Model::fit_euclidean(&data, &grid) {
+                Ok(model) => {
+                    let h = model.decision(data.x()).unwrap();
+                    assert!(h.iter().all(|h| h.is_finite()), "{value:e} {h:?}");
+                    assert!(model.bias().is_finite() && model.report().residual.is_finite());
+                    Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+                }
+                Err(Error::Parameter { name, bound, .. }) => {
+                    assert!(["widths", "costs"].contains(&name), "{name}: {bound}");
+                }
+                Err(Error::NotPositiveDefinite { .. }) => assert!(value > 1.0),
+                Err(error) => panic!("{value:e}: {error}"),
+            }
+        }
+    }
+}
+
+/// The comparison method keeps a kernel matrix too and must not ask for more memory than there is.
+#[test]
+fn a_grid_has_a_memory_limit_too() {
+    let n = 40_000;
+    let x = Matrix::from_fn(n, 1, |i, _| i as f64);
+    let labels: Vec<usize> = (0..n).map(|i| i % 2).collect();
+    let data = Dataset::new(x, &labels).unwrap();
+    let error = Model::fit_euclidean(&data, &Grid::default()).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+    assert!(error.to_string().contains("40000 rows"), "{error}");
+}

@@ -1,0 +1,305 @@
+//! Model files: what is saved is what is loaded, damage is noticed, and a failed save harms nothing.
+//! Files that are damaged on purpose stand in `model_files_hostile.rs`.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use svml::data::{Categories, Missing};
+use svml::model::Method;
+use svml::{Dataset, Error, Form, Generator, Grid, Matrix, Model, Params, ReadOptions};
+
+fn generated(rows: usize, informative: usize, noise: usize) -> Dataset {
+    let mut generator = Generator::default();
+    (generator.rows, generator.informative, generator.noise) = (rows, informative, noise);
+    generator.generate().unwrap().data
+}
+
+fn params(form: Form) -> Params {
+    let mut params = Params::default();
+    (params.form, params.max_iterations) = (form, 5);
+    params
+}
+
+/// Text with every kind of column: numbers, categories, gaps in both.
+fn csv() -> String {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut text = "age,colour,height,\"is \"\"ill\"\"\"\n".to_owned();
+    for _ in 0..60 {
+        let age: f64 = rng.random_range(20.0..80.0);
+        let colour = ["red", "blue", "?", "grün"][rng.random_range(0..4)];
+        let height =
+            if rng.random_bool(0.1) { "NA".to_owned() } else { format!("{}", 1.5 + age / 300.0) };
+        let class = if age + rng.random_range(-9.0..9.0) > 50.0 { "yes" } else { "no" };
+        text.push_str(&format!("{age},{colour},{height},{class}\n"));
+    }
+    text
+}
+
+fn table(categories: Categories) -> Dataset {
+    let options = ReadOptions { missing: Missing::Impute, categories, ..ReadOptions::default() };
+    Dataset::from_csv(csv().as_bytes(), &options).unwrap()
+}
+
+/// One model of every form, of both methods, of arrays and of tables.
+fn models() -> Vec<Model> {
+    let data = generated(80, 2, 2);
+    let mut models: Vec<Model> = [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)]
+        .map(|form| Model::fit(&data, &params(form)).unwrap())
+        .into();
+    models.push(Model::fit_euclidean(&data, &Grid::default()).unwrap());
+    for categories in [Categories::Codes, Categories::OneHot] {
+        models.push(Model::fit(&table(categories), &params(Form::Full)).unwrap());
+        models.push(Model::fit_euclidean(&table(categories), &Grid::default()).unwrap());
+    }
+    models
+}
+
+/// As small as a model gets, so that every byte can be tried.
+fn small() -> Model {
+    let x = Matrix::from_fn(6, 1, |i, _| i as f64);
+    let data = Dataset::new(x, &["a", "a", "a", "b", "b", "b"]).unwrap();
+    let mut params = params(Form::Sphere);
+    params.max_iterations = 1;
+    Model::fit(&data, &params).unwrap()
+}
+
+fn random_rows(model: &Model, rows: usize) -> Matrix {
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let impute = model.schema().missing() == Missing::Impute;
+    Matrix::from_fn(rows, model.schema().width(), |_, k| match impute && rng.random_bool(0.05) {
+        true => f64::NAN,
+        false => model.scaler().mean[k] + rng.random_range(-3.0..3.0),
+    })
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|v| v.to_bits()).collect()
+}
+
+fn assert_same(a: &Model, b: &Model) {
+    assert_eq!(a.to_bytes().unwrap(), b.to_bytes().unwrap());
+    assert_eq!((a.schema(), a.classes()), (b.schema(), b.classes()));
+    assert_eq!((a.scaler(), a.metric()), (b.scaler(), b.metric()));
+    assert_eq!((a.cost().to_bits(), a.bias().to_bits()), (b.cost().to_bits(), b.bias().to_bits()));
+    assert_eq!((a.support_rows(), a.support_vectors()), (b.support_rows(), b.support_vectors()));
+    assert_eq!(
+        (&a.report().method, &a.report().warnings),
+        (&b.report().method, &b.report().warnings)
+    );
+    assert_eq!((a.report().best, a.report().stop), (b.report().best, b.report().stop));
+    assert_eq!(a.report().trace.len(), b.report().trace.len());
+    let x = random_rows(a, 500);
+    let decisions = a.decision(&x).unwrap();
+    assert!(decisions.iter().all(|h| h.is_finite()));
+    assert_eq!(bits(&decisions), bits(&b.decision(&x).unwrap()));
+    assert_eq!(a.predict(&x).unwrap(), b.predict(&x).unwrap());
+    assert_eq!(
+        bits(a.transform(&x).unwrap().as_slice()),
+        bits(b.transform(&x).unwrap().as_slice())
+    );
+}
+
+/// An empty directory of this test's own, below the build directory.
+fn directory(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("model_files_{name}"));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn entries(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn bytes_round_trip_to_the_bit() {
+    for model in models() {
+        assert_same(&model, &Model::from_bytes(&model.to_bytes().unwrap()).unwrap());
+    }
+}
+
+#[test]
+fn files_round_trip_to_the_bit() {
+    let path = directory("round_trip").join("m.svml");
+    for model in models() {
+        // Each model is saved over the one before.
+        model.save(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), model.to_bytes().unwrap());
+        assert_same(&model, &Model::load(&path).unwrap());
+        assert_eq!(entries(path.parent().unwrap()), ["m.svml"]);
+    }
+}
+
+#[test]
+fn the_method_and_its_parameters_are_kept() {
+    let mut params = params(Form::Rank(1));
+    (params.lambda, params.steepness, params.seed) = (0.1 + 0.2, 1.0 / 3.0, u64::MAX);
+    (params.initial_cost, params.tolerance) = (1e-3, 5e-324);
+    let model = Model::fit(&generated(60, 1, 1), &params).unwrap();
+    let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(loaded.report().method, Method::Svml(params));
+
+    let mut grid = Grid::default();
+    (grid.widths, grid.costs, grid.folds) = (vec![1.0 / 3.0], vec![0.1 + 0.2], 3);
+    let model = Model::fit_euclidean(&generated(60, 1, 1), &grid).unwrap();
+    let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(loaded.report().method, Method::Euclidean(grid));
+}
+
+/// New rows read by the schema of a loaded model are those the model was made for.
+#[test]
+fn a_loaded_schema_reads_the_same_rows() {
+    for categories in [Categories::Codes, Categories::OneHot] {
+        let data = table(categories);
+        let model = Model::fit(&data, &params(Form::Diagonal)).unwrap();
+        let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        let read = |m: &Model| m.schema().read_csv(csv().as_bytes(), &ReadOptions::default());
+        let (a, b) = (read(&model).unwrap(), read(&loaded).unwrap());
+        assert_eq!(bits(a.x.as_slice()), bits(data.x().as_slice()));
+        assert_eq!(bits(a.x.as_slice()), bits(b.x.as_slice()));
+        assert_eq!(model.error(&data).unwrap(), loaded.error(&data).unwrap());
+    }
+}
+
+/// Names with every kind of awkward character survive JSON.
+#[test]
+fn awkward_names_are_kept() {
+    let names = ["", "\u{1}", "a\"b\\c", "\u{1f600}", "line\nbreak"].map(|n| format!("<{n}>"));
+    let x = Matrix::from_fn(12, names.len(), |i, k| ((i * 7 + k * 3) % 11) as f64);
+    let labels: Vec<&str> = (0..12).map(|i| ["\u{fffd}\"", "\0b"][i % 2]).collect();
+    let data = Dataset::new(x, &labels).unwrap().with_names(names.to_vec()).unwrap();
+    let model = Model::fit(&data, &params(Form::Sphere)).unwrap();
+    assert_same(&model, &Model::from_bytes(&model.to_bytes().unwrap()).unwrap());
+}
+
+#[test]
+fn a_file_cut_anywhere_is_an_error() {
+    let bytes = small().to_bytes().unwrap();
+    for len in 0..bytes.len() {
+        let error = Model::from_bytes(&bytes[..len]).unwrap_err();
+        assert!(matches!(error, Error::ModelFile(_)), "{len} bytes: {error}");
+    }
+    let longer = [bytes.as_slice(), &[0]].concat();
+    assert!(matches!(Model::from_bytes(&longer), Err(Error::ModelFile(_))));
+}
+
+#[test]
+fn any_byte_altered_is_an_error() {
+    let bytes = small().to_bytes().unwrap();
+    let mut altered = bytes.clone();
+    for at in 0..bytes.len() {
+        for flip in [0x01, 0x02, 0x10, 0x20, 0x55, 0x80, 0xff] {
+            altered[at] = bytes[at] ^ flip;
+            let error = Model::from_bytes(&altered).unwrap_err();
+            assert!(matches!(error, Error::ModelFile(_)), "byte {at} ^ {flip:#x}: {error}");
+        }
+        altered[at] = bytes[at];
+    }
+    assert!(Model::from_bytes(&altered).is_ok());
+}
+
+#[test]
+fn errors_of_the_file_system_name_the_path() {
+    let directory = directory("io");
+    let names = |error: Error, path: &Path| {
+        assert!(matches!(&error, Error::Io { path: p, .. } if p == path), "{error:?}");
+        assert!(error.to_string().contains(&*path.to_string_lossy()), "{error}");
+    };
+    let absent = directory.join("absent");
+    names(Model::load(&absent).unwrap_err(), &absent);
+    names(Model::load(&directory).unwrap_err(), &directory);
+
+    let model = small();
+    let below = absent.join("m.svml");
+    names(model.save(&below).unwrap_err(), &below);
+    assert!(entries(&directory).is_empty());
+}
+
+#[test]
+fn saving_over_a_directory_fails_and_leaves_it_alone() {
+    let directory = directory("over_directory");
+    for (name, content) in [("empty", None), ("full", Some("kept"))] {
+        let path = directory.join(name);
+        fs::create_dir(&path).unwrap();
+        if let Some(content) = content {
+            fs::write(path.join(content), content).unwrap();
+        }
+        let error = small().save(&path).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{error}");
+        assert!(path.is_dir());
+        assert_eq!(entries(&path), content.into_iter().collect::<Vec<_>>());
+    }
+    assert_eq!(entries(&directory), ["empty", "full"]);
+}
+
+/// A file that stands in the way of one of the path's directories.
+#[test]
+fn saving_below_a_file_fails_and_leaves_it_alone() {
+    let directory = directory("below_file");
+    let file = directory.join("file");
+    fs::write(&file, "kept").unwrap();
+    assert!(matches!(small().save(file.join("m.svml")), Err(Error::Io { .. })));
+    assert_eq!(fs::read(&file).unwrap(), b"kept");
+    assert_eq!(entries(&directory), ["file"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_read_only_directory_keeps_the_old_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = directory("read_only");
+    let path = directory.join("m.svml");
+    let old = small();
+    old.save(&path).unwrap();
+    let set = |mode| fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+    set(0o555);
+    // Root may write anyway; then there is nothing to see here.
+    let free = fs::write(directory.join("probe"), "").is_ok();
+    let result = if free { Ok(()) } else { models()[0].save(&path) };
+    set(0o755);
+    if !free {
+        assert!(matches!(result, Err(Error::Io { .. })), "{result:?}");
+        assert_same(&old, &Model::load(&path).unwrap());
+        assert_eq!(entries(&directory), ["m.svml"]);
+    }
+}
+
+/// A name as long as the file system allows: the temporary file must not need a longer one.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_longest_file_name_can_be_saved() {
+    let directory = directory("long_name");
+    for len in [200, 240, 255] {
+        let path = directory.join("n".repeat(len));
+        small().save(&path).unwrap();
+        assert!(Model::load(&path).is_ok());
+        fs::remove_file(&path).unwrap();
+        assert!(entries(&directory).is_empty(), "{len}");
+    }
+}
+
+/// Many threads saving to one path: at every moment there is one whole model.
+#[test]
+fn saves_at_the_same_time_do_not_mix() {
+    let directory = directory("at_once");
+    let path = directory.join("m.svml");
+    let models = [small(), models().swap_remove(2)];
+    models[0].save(&path).unwrap();
+    std::thread::scope(|scope| {
+        for model in &models {
+            scope.spawn(|| (0..20).for_each(|_| model.save(&path).unwrap()));
+        }
+        for _ in 0..40 {
+            let bytes = fs::read(&path).unwrap();
+            assert!(models.iter().any(|m| m.to_bytes().unwrap() == bytes));
+        }
+    });
+    assert_eq!(entries(&directory), ["m.svml"]);
+}
