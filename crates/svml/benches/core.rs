@@ -5,10 +5,12 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use svml::criterion::{Rows, hold_out};
+use svml::criterion::{Pair, hold_out};
 use svml::kernel::{DenseGram, Gram};
 use svml::linalg::Cholesky;
 use svml::loss::Sigmoid;
+use svml::multiclass::Rows;
+use svml::svm::Machine;
 use svml::svm::{Problem, solve};
 use svml::watch::Watch;
 use svml::{Form, Generator, Matrix, Metric};
@@ -19,12 +21,11 @@ const SIZES: [(usize, usize, usize, f64); 3] =
 
 struct Setup {
     x: Matrix,
-    train: Rows,
-    valid: Rows,
+    pair: Pair,
     before: Metric,
     after: Metric,
-    /// Support set at `before`, from which a warm start sets out.
-    warm: Vec<usize>,
+    /// Machine at `before`, from whose support set a warm start sets out.
+    warm: Machine,
     /// Size of the support set at `after`.
     support: usize,
 }
@@ -34,8 +35,12 @@ fn setup(n: usize, m: usize, d: usize, cost: f64) -> Setup {
         Generator { rows: n + m, noise: d - 2, ..Default::default() }.generate().unwrap().data;
     let y: Vec<f64> = data.y().iter().map(|&c| if c == 1 { 1.0 } else { -1.0 }).collect();
     let x = data.x().clone();
-    let train = Rows { index: (0..n).collect(), y: y[..n].to_vec() };
-    let valid = Rows { index: (n..n + m).collect(), y: y[n..].to_vec() };
+    let rows = |range: std::ops::Range<usize>| Rows {
+        index: range.clone().collect(),
+        y: y[range.clone()].to_vec(),
+        weight: vec![1.0; range.len()],
+    };
+    let pair = Pair { train: rows(0..n), valid: rows(n..n + m) };
     let before = Metric::isotropic(Form::Full, d, (d as f64).sqrt().recip()).unwrap();
     // A step as the optimiser takes them: every entry moves, by about 0.3 in its variables.
     let step = 0.3 / d as f64 / (d as f64).sqrt();
@@ -45,22 +50,24 @@ fn setup(n: usize, m: usize, d: usize, cost: f64) -> Setup {
     let support = |metric: &Metric, start: Option<&[usize]>| {
         let gram = DenseGram::new(&x, n, metric, &Watch::default()).unwrap();
         let costs = vec![cost; n];
-        let problem = Problem { gram: &gram, rows: &train.index, y: &train.y, cost: &costs };
-        solve(&problem, start).unwrap().machine.support
+        let problem =
+            Problem { gram: &gram, rows: &pair.train.index, y: &pair.train.y, cost: &costs };
+        solve(&problem, start).unwrap().machine
     };
     let warm = support(&before, None);
-    let support = support(&after, Some(&warm)).len();
-    Setup { x, train, valid, before, after, warm, support }
+    let support = support(&after, Some(&warm.support)).support.len();
+    Setup { x, pair, before, after, warm, support }
 }
 
 fn evaluation(c: &mut Criterion) {
     for (n, m, d, cost) in SIZES {
-        let Setup { x, train, valid, before, after, warm, support } = setup(n, m, d, cost);
+        let Setup { x, pair, before, after, warm, support } = setup(n, m, d, cost);
         let mut group = c.benchmark_group(format!("n={n},m={m},d={d}"));
         group.sample_size(20);
         let gram = DenseGram::new(&x, n, &after, &Watch::default()).unwrap();
         let costs = vec![cost; n];
-        let problem = Problem { gram: &gram, rows: &train.index, y: &train.y, cost: &costs };
+        let problem =
+            Problem { gram: &gram, rows: &pair.train.index, y: &pair.train.y, cost: &costs };
 
         group.bench_function(BenchmarkId::new("cholesky", format!("S={support}")), |b| {
             // A kernel matrix with ridge of that size, copied anew for each run.
@@ -86,14 +93,15 @@ fn evaluation(c: &mut Criterion) {
             b.iter(|| solve(black_box(&problem), None).unwrap().steps)
         });
         group.bench_function("svm_warm", |b| {
-            b.iter(|| solve(black_box(&problem), Some(&warm)).unwrap().steps);
+            b.iter(|| solve(black_box(&problem), Some(&warm.support)).unwrap().steps);
         });
         group.bench_function("objective_and_gradient_warm", |b| {
             let mut gram = DenseGram::new(&x, n, &before, &Watch::default()).unwrap();
             let surrogate = Sigmoid { steepness: 5.0 };
+            let (pairs, starts) = ([pair.clone()], [warm.clone()]);
             b.iter(|| {
                 gram.set_metric(black_box(&after)).unwrap();
-                hold_out(&gram, &train, &valid, cost, surrogate, Some(&warm)).unwrap().loss
+                hold_out(&gram, &pairs, cost, surrogate, &starts).unwrap().loss
             });
         });
         group.finish();

@@ -29,6 +29,17 @@ fn fit(c: &mut Criterion) {
             b.iter(|| Model::fit(&data, &params).unwrap());
         });
     }
+    for classes in [2, 26] {
+        let data =
+            Generator { rows: 2000, classes, informative: 3, noise: 7, ..Default::default() };
+        let data = data.generate().unwrap().data;
+        group.bench_function(
+            BenchmarkId::new("classes", format!("n=2000,d=10,k={classes}")),
+            |b| {
+                b.iter(|| Model::fit(&data, &Params::default()).unwrap());
+            },
+        );
+    }
     group.bench_function(BenchmarkId::new("euclidean_5_fold_grid", "n=650,d=15"), |b| {
         b.iter(|| Model::fit_euclidean(&data, &Grid::default()).unwrap());
     });

@@ -101,15 +101,17 @@ pub enum Error {
         class: String,
     },
 
-    /// More classes than the program can treat.
+    /// More classes than make sense.
     #[error(
-        "the target column '{column}' holds {found} classes; this version separates two: keep the rows of two classes or group the labels"
+        "the target column '{column}' holds {found} classes, more than {limit}: is it the right column? If it is, group the labels"
     )]
     TooManyClasses {
         /// Name of the target column.
         column: String,
         /// Number of distinct labels.
         found: usize,
+        /// The most that are accepted.
+        limit: usize,
     },
 
     /// A class has fewer rows than the splits need.

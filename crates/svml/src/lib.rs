@@ -63,6 +63,9 @@ pub mod metric;
 pub mod kernel;
 pub mod svm;
 
+pub mod multiclass;
+
+pub mod calibrate;
 pub mod criterion;
 pub mod loss;
 pub mod optimise;
@@ -73,6 +76,7 @@ pub mod select;
 
 pub mod model;
 mod model_file;
+mod train;
 
 pub use data::{Dataset, Generator, ReadOptions};
 pub use error::{Error, Result};

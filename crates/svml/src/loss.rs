@@ -19,19 +19,19 @@ impl Sigmoid {
         let value = if margin > 0.0 { small } else { large };
         (value, -self.steepness * small * large)
     }
-
-    /// Mean of s_a over rows with outputs h and labels y; 0 without rows.
-    pub fn mean(self, h: &[f64], y: &[f64]) -> f64 {
-        let sum: f64 = h.iter().zip(y).map(|(h, y)| self.value_and_slope(y * h).0).sum();
-        sum / h.len().max(1) as f64
-    }
 }
 
-/// Share of rows on the wrong side; an output of exactly zero is predicted as -1, as in
-/// [`Model::predict`](crate::Model::predict). 0 without rows.
-pub fn zero_one(h: &[f64], y: &[f64]) -> f64 {
-    let wrong = h.iter().zip(y).filter(|(h, y)| (**h > 0.0) != (**y > 0.0)).count();
-    wrong as f64 / h.len().max(1) as f64
+/// Weight of the rows whose predicted class is not theirs.
+pub fn wrong(predicted: &[usize], class: &[usize], weight: &[f64]) -> f64 {
+    let rows = predicted.iter().zip(class).zip(weight);
+    let wrong = rows.filter(|((predicted, class), _)| predicted != class);
+    // An empty sum is -0.
+    wrong.map(|(_, weight)| weight).sum::<f64>() + 0.0
+}
+
+/// Their share in the weight of all rows; 0 without rows.
+pub fn zero_one(predicted: &[usize], class: &[usize], weight: &[f64]) -> f64 {
+    wrong(predicted, class, weight) / weight.iter().sum::<f64>().max(f64::MIN_POSITIVE)
 }
 
 #[cfg(test)]
@@ -52,8 +52,8 @@ mod tests {
     }
 
     #[test]
-    fn zero_one_counts_errors() {
-        assert_eq!(zero_one(&[0.1, -0.1, 0.0, 2.0], &[1.0, 1.0, -1.0, -1.0]), 0.5);
-        assert_eq!(zero_one(&[], &[]), 0.0);
+    fn zero_one_counts_errors_by_weight() {
+        assert_eq!(zero_one(&[0, 1, 1, 0], &[0, 0, 1, 2], &[1.0, 2.0, 3.0, 4.0]), 0.6);
+        assert_eq!(zero_one(&[], &[], &[]), 0.0);
     }
 }

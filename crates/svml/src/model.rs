@@ -4,18 +4,19 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Dataset, Missing, Scaler, Schema, halve_twice, hash_order};
+use crate::calibrate;
+use crate::data::{Dataset, Missing, Scaler, Schema, halve_twice};
 use crate::error::{Error, Result};
-use crate::kernel::{DenseGram, expand};
 use crate::learn::svml::{self, Learned};
 use crate::learn::{Control, Step};
 use crate::linalg::Matrix;
 use crate::metric::Metric;
 use crate::model_file;
+use crate::multiclass::{Ensemble, decide, vote};
 use crate::optimise::Stop;
 use crate::params::Params;
 use crate::select::{self, Grid};
-use crate::svm::{self, Machine, Problem};
+use crate::train::{Prepared, Trained};
 use crate::watch::Watch;
 
 /// How a model was obtained.
@@ -43,15 +44,15 @@ pub struct Report {
     pub best: usize,
     /// Why learning ended.
     pub stop: Option<Stop>,
-    /// Whether the machine was trained on all rows, or only on the training part.
+    /// Whether the machines were trained on all rows, or only on the training part.
     pub refitted: bool,
-    /// Worst violation of the optimality conditions of the machine, in units of the margin.
+    /// Worst violation of the optimality conditions of any machine, in units of the margin.
     pub residual: f64,
     /// What the user should know about the data or the fit.
     pub warnings: Vec<String>,
 }
 
-/// A trained classifier of two classes.
+/// A trained classifier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub(crate) schema: Schema,
@@ -59,12 +60,11 @@ pub struct Model {
     pub(crate) scaler: Scaler,
     pub(crate) metric: Metric,
     pub(crate) cost: f64,
-    /// Rows of the training data that are support vectors.
-    pub(crate) support_rows: Vec<usize>,
-    /// Those rows, encoded, with missing values filled, not scaled. // (|S|, d)
+    /// The machines; support rows are rows of the training data.
+    pub(crate) ensemble: Ensemble,
+    /// The support rows, encoded, with missing values filled, not scaled. // (|S|, d)
     pub(crate) support: Matrix,
-    pub(crate) beta: Vec<f64>,
-    pub(crate) bias: f64,
+    pub(crate) temperature: Option<f64>,
     pub(crate) report: Report,
     /// The support rows mapped by the metric. // (|S|, rank)
     pub(crate) mapped: Matrix,
@@ -90,34 +90,37 @@ impl Model {
     /// early returns the best so far.
     pub fn fit_with(data: &Dataset, params: &Params, control: &mut Control<'_>) -> Result<Self> {
         let watch = control.watch();
-        let prepared = Prepared::new(data, params.seed)?;
+        let prepared = Prepared::new(data, &params.class_weight, params.seed)?;
         params.validate(data.columns())?;
-        check_memory(data.rows(), 1, params.memory_limit)?;
+        check_memory(prepared.x.rows(), 1, params.memory_limit)?;
         let split = halve_twice(&prepared.class);
+        let mut warnings = prepared.warnings(data);
         if split.valid.is_empty() {
-            let counts = data.class_counts();
-            let present = (0..counts.len()).filter(|&c| counts[c] > 0);
-            let rarest = present.min_by_key(|&c| counts[c]).unwrap_or(0);
-            return Err(Error::TooFewRows {
-                class: data.classes()[rarest].clone(),
-                rows: counts[rarest],
-                needed: 2,
-                purpose: "splitting into a training and a validation part",
-            });
-        }
-        let learned = svml::learn(&prepared.x, &prepared.y, &split, params, control, &watch)?;
-        let Learned { metric, cost, mut machine, mut residual, trace, best, stop } = learned;
-        let mut warnings = Vec::new();
-        let mut refitted = false;
-        if params.refit && stop != Stop::Interrupted {
-            match prepared.train(&metric, cost, Some(&machine), &watch) {
-                Ok((on_all, violation)) => {
-                    (machine, residual, refitted) = (on_all, violation, true);
-                }
-                Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => {}
-                Err(error) => return Err(error),
+            // Every class is a single row, perhaps many times over.
+            if prepared.largest_class < 2.0 {
+                return Err(Error::TooFewRows {
+                    class: prepared.classes[0].clone(),
+                    rows: 1,
+                    needed: 2,
+                    purpose: "splitting into a training and a validation part",
+                });
             }
+            warnings.push(
+                "no class has two distinct rows to learn from: the metric and C are the initial ones"
+                    .to_owned(),
+            );
         }
+        let learned = svml::learn(&prepared.sample(), &split, params, control, &watch)?;
+        let Learned { metric, cost, machines, residual, trace, best, stop } = learned;
+        let on_all = match params.refit && stop != Stop::Interrupted {
+            true => match prepared.train(&metric, cost, Some(&machines), &watch) {
+                Ok(trained) => Some(trained),
+                Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => None,
+                Err(error) => return Err(error),
+            },
+            false => None,
+        };
+        let refitted = on_all.is_some();
         if params.refit && !refitted {
             let cause = match stop {
                 Stop::Interrupted | Stop::TimeLimit => "ended before the machine could be",
@@ -125,6 +128,8 @@ impl Model {
             };
             warnings.push(format!("{cause} trained on all rows: it was trained on half of them"));
         }
+        let trained =
+            on_all.unwrap_or_else(|| prepared.unseen(&metric, machines, residual, &split));
         let report = Report {
             method: Method::Svml(params.clone()),
             rows: data.rows(),
@@ -132,22 +137,28 @@ impl Model {
             best,
             stop: Some(stop),
             refitted,
-            residual,
+            residual: trained.residual,
             warnings,
         };
-        Ok(prepared.finish(data, metric, cost, machine, report))
+        Ok(Self::assemble(prepared, data, metric, cost, trained, report))
     }
 
     /// The usual alternative: Euclidean metric, width and C chosen by cross-validation on a grid.
     pub fn fit_euclidean(data: &Dataset, grid: &Grid) -> Result<Self> {
-        let prepared = Prepared::new(data, grid.seed)?;
+        let prepared = Prepared::new(data, &grid.class_weight, grid.seed)?;
+        if grid.folds > data.rows().max(2) {
+            return Err(Error::Parameter {
+                name: "folds",
+                value: grid.folds.to_string(),
+                bound: format!("at most the number of rows, {}", data.rows()),
+            });
+        }
         let at_once = grid.folds.min(rayon::current_num_threads());
-        check_memory(data.rows(), at_once, grid.memory_limit)?;
+        check_memory(prepared.x.rows(), at_once, grid.memory_limit)?;
         let watch = Watch::default();
-        let selected =
-            select::grid_search(&prepared.x, &prepared.y, &prepared.class, grid, &watch)?;
+        let selected = select::grid_search(&prepared.sample(), grid, &watch)?;
         let (metric, cost) = (selected.metric, selected.cost);
-        let (machine, residual) = prepared.train(&metric, cost, None, &watch)?;
+        let trained = prepared.train(&metric, cost, None, &watch)?;
         let report = Report {
             method: Method::Euclidean(grid.clone()),
             rows: data.rows(),
@@ -155,21 +166,66 @@ impl Model {
             best: 0,
             stop: None,
             refitted: true,
-            residual,
-            warnings: Vec::new(),
+            residual: trained.residual,
+            warnings: prepared.warnings(data),
         };
-        Ok(prepared.finish(data, metric, cost, machine, report))
+        Ok(Self::assemble(prepared, data, metric, cost, trained, report))
     }
 
-    /// h(x) of equation (1) before the sign, for each row of encoded features: positive means the
-    /// second of [`Model::classes`].
-    pub fn decision(&self, x: &Matrix) -> Result<Vec<f64>> {
-        Ok(expand(&self.transform(x)?, &self.mapped, &self.beta, self.bias))
+    fn assemble(
+        prepared: Prepared,
+        data: &Dataset,
+        metric: Metric,
+        cost: f64,
+        trained: Trained,
+        report: Report,
+    ) -> Self {
+        let mut ensemble = prepared.ensemble(&trained.machines);
+        ensemble.support.iter_mut().for_each(|row| *row = prepared.origin[*row]);
+        let mut support = data.x().select_rows(&ensemble.support);
+        for i in 0..support.rows() {
+            for (v, fill) in support.row_mut(i).iter_mut().zip(&prepared.scaler.fill) {
+                *v = if v.is_nan() { *fill } else { *v };
+            }
+        }
+        let mapped = metric.transform(&prepared.scaler.apply(&support));
+        Self {
+            schema: data.schema().clone(),
+            classes: prepared.classes,
+            scaler: prepared.scaler,
+            metric,
+            cost,
+            ensemble,
+            support,
+            temperature: Some(trained.temperature),
+            report,
+            mapped,
+        }
+    }
+
+    /// Decision values for each row of encoded features. Two classes have one, h(x) of equation (1)
+    /// before the sign: positive means the second of [`Model::classes`]. // (n, 1)
+    ///
+    /// More classes have one each, of which the largest decides: see [`vote`]. // (n, classes)
+    pub fn decision(&self, x: &Matrix) -> Result<Matrix> {
+        let outputs = self.ensemble.outputs(&self.transform(x)?, &self.mapped);
+        Ok(vote(&outputs, self.classes.len()))
     }
 
     /// The class of each row, as an index into [`Model::classes`].
     pub fn predict(&self, x: &Matrix) -> Result<Vec<usize>> {
-        Ok(self.decision(x)?.into_iter().map(|h| usize::from(h > 0.0)).collect())
+        Ok(decide(&self.decision(x)?))
+    }
+
+    /// Probabilities of the classes for each row. The most probable is always the predicted one.
+    /// // (n, classes)
+    ///
+    /// A model written before probabilities were introduced has none, which is an error.
+    pub fn probabilities(&self, x: &Matrix) -> Result<Matrix> {
+        let temperature = self.temperature.ok_or_else(|| {
+            Error::ModelFile("it was written without probabilities; train it again".to_owned())
+        })?;
+        Ok(calibrate::probabilities(&self.decision(x)?, temperature))
     }
 
     /// The rows standardised and mapped by L. // (n, rank)
@@ -178,16 +234,15 @@ impl Model {
         Ok(self.metric.transform(&self.scaler.apply(x)))
     }
 
-    /// Share of rows of `data` that are misclassified. Classes are compared by name; a class that
-    /// the model does not know counts as misclassified.
+    /// Share of rows of `data` that are misclassified, by weight. Classes are compared by name; a
+    /// class that the model does not know counts as misclassified.
     pub fn error(&self, data: &Dataset) -> Result<f64> {
         let predicted = self.predict(data.x())?;
-        let wrong = predicted
-            .iter()
-            .zip(data.y())
-            .filter(|(p, y)| self.classes[**p] != data.classes()[**y])
-            .count();
-        Ok(wrong as f64 / data.rows().max(1) as f64)
+        let wrong: f64 = (predicted.iter().zip(data.y()).zip(data.weights()))
+            .filter(|((p, y), _)| self.classes[**p] != data.classes()[**y])
+            .map(|(_, weight)| weight)
+            .sum();
+        Ok(wrong / data.weights().iter().sum::<f64>().max(f64::MIN_POSITIVE))
     }
 
     fn check(&self, x: &Matrix) -> Result<()> {
@@ -242,7 +297,7 @@ impl Model {
         &self.schema
     }
 
-    /// The two classes; the second is the positive one.
+    /// The classes, in the order of decision values and probabilities.
     pub fn classes(&self) -> &[String] {
         &self.classes
     }
@@ -262,9 +317,15 @@ impl Model {
         self.cost
     }
 
-    /// Rows of the training data that are support vectors.
+    /// Rows of the training data that are support vectors, class after class. Of rows that were
+    /// merged because they are identical it is the first.
     pub fn support_rows(&self) -> &[usize] {
-        &self.support_rows
+        &self.ensemble.support
+    }
+
+    /// Number of support vectors of each class.
+    pub fn support_counts(&self) -> &[usize] {
+        &self.ensemble.counts
     }
 
     /// The support vectors as encoded features. // (|S|, features)
@@ -272,14 +333,20 @@ impl Model {
         &self.support
     }
 
-    /// beta_j = alpha_j y_j of the support vectors.
-    pub fn beta(&self) -> &[f64] {
-        &self.beta
+    /// beta_j = alpha_j y_j of the support vectors, as LIBSVM lays them out: for one of class c, in the
+    /// machines of c with the other classes in order. // (classes - 1, |S|)
+    pub fn beta(&self) -> &Matrix {
+        &self.ensemble.beta
     }
 
-    /// The offset b.
-    pub fn bias(&self) -> f64 {
-        self.bias
+    /// The offset b of each pair of classes: (0, 1), (0, 2), .., (1, 2), ..
+    pub fn bias(&self) -> &[f64] {
+        &self.ensemble.bias
+    }
+
+    /// The temperature of the probabilities.
+    pub fn temperature(&self) -> Option<f64> {
+        self.temperature
     }
 
     /// How the fit went.
@@ -300,104 +367,4 @@ fn check_memory(rows: usize, factors: usize, limit: u64) -> Result<()> {
         });
     }
     Ok(())
-}
-
-/// Data made ready for learning, in an order that depends on the rows' content alone.
-struct Prepared {
-    /// The two classes that have rows.
-    classes: Vec<String>,
-    scaler: Scaler,
-    /// Standardised rows.
-    x: Matrix,
-    class: Vec<usize>,
-    /// -1 for the first class, +1 for the second.
-    y: Vec<f64>,
-    /// Where each row stands in the data set.
-    order: Vec<usize>,
-}
-
-impl Prepared {
-    fn new(data: &Dataset, seed: u64) -> Result<Self> {
-        let counts = data.class_counts();
-        let present: Vec<usize> = (0..counts.len()).filter(|&c| counts[c] > 0).collect();
-        match present.as_slice() {
-            [] => return Err(Error::NoRows(String::new())),
-            [only] => return Err(Error::OneClass { class: data.classes()[*only].clone() }),
-            [_, _] => {}
-            _ => {
-                return Err(Error::TooManyClasses {
-                    column: data.schema().target().name.clone(),
-                    found: present.len(),
-                });
-            }
-        }
-        data.check_missing()?;
-        // A choice of rows may have left classes without any: they do not count.
-        let classes = present.iter().map(|&c| data.classes()[c].clone()).collect();
-        let class: Vec<usize> = data.y().iter().map(|&c| usize::from(c == present[1])).collect();
-        let order = hash_order(data.x(), &class, seed);
-        let raw = data.x().select_rows(&order);
-        let scaler = Scaler::fit(&raw, &data.schema().encoded_kinds());
-        let x = scaler.apply(&raw);
-        let class: Vec<usize> = order.iter().map(|&i| class[i]).collect();
-        let y = class.iter().map(|&c| if c == 1 { 1.0 } else { -1.0 }).collect();
-        Ok(Self { classes, scaler, x, class, y, order })
-    }
-
-    /// Trains the machine on all rows, starting from the support set that `guess` suggests.
-    fn train(
-        &self,
-        metric: &Metric,
-        cost: f64,
-        guess: Option<&Machine>,
-        watch: &Watch,
-    ) -> Result<(Machine, f64)> {
-        let start = guess.map(|machine| {
-            let z = metric.transform(&self.x);
-            let h = expand(&z, &z.select_rows(&machine.support), &machine.beta, machine.bias);
-            (0..h.len()).filter(|&i| self.y[i] * h[i] < 1.0).collect::<Vec<_>>()
-        });
-        let gram = DenseGram::new(&self.x, self.x.rows(), metric, watch)?;
-        let rows: Vec<usize> = (0..self.x.rows()).collect();
-        let costs = vec![cost; rows.len()];
-        let problem = Problem { gram: &gram, rows: &rows, y: &self.y, cost: &costs };
-        let solution = svm::solve(&problem, start.as_deref())?;
-        Ok((solution.machine, solution.residual))
-    }
-
-    fn finish(
-        self,
-        data: &Dataset,
-        metric: Metric,
-        cost: f64,
-        machine: Machine,
-        mut report: Report,
-    ) -> Model {
-        let names = data.schema().encoded_names();
-        for k in self.scaler.constant() {
-            report.warnings.push(format!("column {} is constant and was left out", names[k]));
-        }
-        let Machine { support, beta, bias } = machine;
-        let support_rows: Vec<usize> = support.iter().map(|&i| self.order[i]).collect();
-        let mut support_vectors = data.x().select_rows(&support_rows);
-        for i in 0..support_vectors.rows() {
-            for (v, fill) in support_vectors.row_mut(i).iter_mut().zip(&self.scaler.fill) {
-                *v = if v.is_nan() { *fill } else { *v };
-            }
-        }
-        let mapped = metric.transform(&self.scaler.apply(&support_vectors));
-        Model {
-            schema: data.schema().clone(),
-            classes: self.classes,
-            scaler: self.scaler,
-            metric,
-            cost,
-            support_rows,
-            support: support_vectors,
-            beta,
-            bias,
-            report,
-            mapped,
-        }
-    }
 }

@@ -14,11 +14,13 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::metric::{Form, Metric};
 use crate::model::{Model, Report};
+use crate::multiclass::Ensemble;
 
 /// First bytes of a model file: a name, and bytes that a text-mode transfer would alter.
 const MAGIC: [u8; 8] = *b"SVML\r\n\x1a\n";
-/// Version of the format. A file of a later version is refused.
-const VERSION: u32 = 1;
+/// Version of the format that is written. Version 1 (two classes, no probabilities) is read as
+/// well; a file of a later version is refused.
+const VERSION: u32 = 2;
 /// Magic, version, header length.
 const PREFIX: usize = 8 + 4 + 8;
 /// The checksum at the end.
@@ -32,9 +34,32 @@ struct Header {
     scaler: Scaler,
     form: Form,
     cost: f64,
-    bias: f64,
+    #[serde(deserialize_with = "one_or_many")]
+    bias: Vec<f64>,
     support_rows: Vec<usize>,
+    /// Absent in version 1.
+    #[serde(default)]
+    support_counts: Vec<usize>,
+    /// Absent in version 1.
+    #[serde(default)]
+    temperature: Option<f64>,
     report: Report,
+}
+
+/// In version 1 the offset is a number, later a list.
+fn one_or_many<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Vec<f64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(f64),
+        Many(Vec<f64>),
+    }
+    Ok(match OneOrMany::deserialize(from)? {
+        OneOrMany::One(value) => vec![value],
+        OneOrMany::Many(values) => values,
+    })
 }
 
 pub(crate) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
@@ -44,8 +69,10 @@ pub(crate) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
         scaler: model.scaler.clone(),
         form: model.metric.form(),
         cost: model.cost,
-        bias: model.bias,
-        support_rows: model.support_rows.clone(),
+        bias: model.ensemble.bias.clone(),
+        support_rows: model.ensemble.support.clone(),
+        support_counts: model.ensemble.counts.clone(),
+        temperature: model.temperature,
         report: model.report.clone(),
     };
     let header = serde_json::to_vec(&header)
@@ -55,7 +82,7 @@ pub(crate) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
     bytes.extend(&header);
-    for array in [model.metric.values(), model.support.as_slice(), &model.beta] {
+    for array in [model.metric.values(), model.support.as_slice(), model.ensemble.beta.as_slice()] {
         array.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
     }
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
@@ -72,9 +99,9 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Model> {
         .filter(|(body, _)| body.len() >= PREFIX)
         .ok_or_else(|| bad(format!("{} bytes are too few; it is cut off", bytes.len())))?;
     let version = u32::from_le_bytes(array(&body[8..12]));
-    if version != VERSION {
+    if !(1..=VERSION).contains(&version) {
         return Err(bad(format!(
-            "its format is version {version}; this program reads version {VERSION}: update svml"
+            "its format is version {version}; this program reads up to version {VERSION}: update svml"
         )));
     }
     if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
@@ -91,20 +118,30 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Model> {
     let (header, arrays) = rest.split_at(header_len);
     let header: Header =
         serde_json::from_slice(header).map_err(|e| bad(format!("its header is wrong: {e}")))?;
-    assemble(header, arrays)
+    assemble(version, header, arrays)
 }
 
 /// Checks the parts against each other and builds the model.
-fn assemble(header: Header, arrays: &[u8]) -> Result<Model> {
+fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
     let bad = |message: String| Error::ModelFile(message);
     header.schema.validate()?;
     let d = header.schema.width();
     header.scaler.validate(d)?;
-    if header.classes.len() != 2 || header.classes[0] == header.classes[1] {
-        return Err(bad(format!("it has classes {:?} where two are needed", header.classes)));
+    let classes = header.classes.len();
+    let distinct: std::collections::HashSet<&String> = header.classes.iter().collect();
+    if classes < 2 || distinct.len() != classes {
+        return Err(bad(format!(
+            "it has classes {:?} where two or more are needed",
+            header.classes
+        )));
     }
-    if !(header.cost.is_finite() && header.cost > 0.0 && header.bias.is_finite()) {
-        return Err(bad(format!("C = {}, b = {}", header.cost, header.bias)));
+    let pair_count = classes.checked_mul(classes - 1).map(|count| count / 2);
+    if pair_count != Some(header.bias.len()) {
+        return Err(bad(format!("{} offsets b for {classes} classes", header.bias.len())));
+    }
+    let positive = |v: f64| v.is_finite() && v > 0.0;
+    if !positive(header.cost) || !header.temperature.is_none_or(positive) {
+        return Err(bad(format!("C = {}, temperature {:?}", header.cost, header.temperature)));
     }
     if let Form::Rank(r) = header.form
         && r > d
@@ -119,11 +156,14 @@ fn assemble(header: Header, arrays: &[u8]) -> Result<Model> {
     if header.report.best >= steps.max(1) {
         return Err(bad(format!("best step {} of {steps}", header.report.best)));
     }
-    let metric_len = header.form.len(d);
-    let expected = n.checked_mul(d).and_then(|v| v.checked_add(metric_len + n));
+    // The product of sizes that the header names must be what is there.
+    let expected = (d.checked_mul(n))
+        .zip((classes - 1).checked_mul(n))
+        .and_then(|(support, beta)| support.checked_add(beta))
+        .and_then(|sum| sum.checked_add(header.form.len(d)));
     if !arrays.len().is_multiple_of(8) || expected != Some(arrays.len() / 8) {
         return Err(bad(format!(
-            "{} bytes of arrays do not fit {n} support vectors with {d} features",
+            "{} bytes of arrays do not fit {n} support vectors with {d} features in {classes} classes",
             arrays.len()
         )));
     }
@@ -132,15 +172,30 @@ fn assemble(header: Header, arrays: &[u8]) -> Result<Model> {
     if let Some(value) = numbers.iter().find(|v| !v.is_finite()) {
         return Err(bad(format!("an array holds {value}")));
     }
-    let (metric, rest) = numbers.split_at(metric_len);
+    let (metric, rest) = numbers.split_at(header.form.len(d));
     let (support, beta) = rest.split_at(n * d);
     // The kernel lies between 0 and 1, so no decision value can be larger than this sum.
-    let largest = beta.iter().map(|b| b.abs()).sum::<f64>() + header.bias.abs();
+    let largest = beta.iter().chain(&header.bias).map(|b| b.abs()).sum::<f64>();
     if !largest.is_finite() {
-        return Err(bad(format!("its coefficients overflow (b = {})", header.bias)));
+        return Err(bad("its coefficients overflow".to_owned()));
     }
     let metric = Metric::new(header.form, d, metric.to_vec())?;
     let support = Matrix::new(n, d, support.to_vec())?;
+    let beta = Matrix::new(classes - 1, n, beta.to_vec())?;
+    let mut ensemble = Ensemble {
+        support: header.support_rows,
+        counts: header.support_counts,
+        beta,
+        bias: header.bias,
+    };
+    let support = match version {
+        1 => sort_by_class(&mut ensemble, &support),
+        _ => support,
+    };
+    if ensemble.counts.len() != classes || sum(&ensemble.counts) != Some(n) {
+        let counts = &ensemble.counts;
+        return Err(bad(format!("support_counts {counts:?} for {n} vectors of {classes} classes")));
+    }
     let mapped = metric.transform(&header.scaler.apply(&support));
     if mapped.as_slice().iter().any(|v| !v.is_finite()) {
         return Err(bad("its support vectors overflow under its metric".to_owned()));
@@ -151,13 +206,28 @@ fn assemble(header: Header, arrays: &[u8]) -> Result<Model> {
         scaler: header.scaler,
         metric,
         cost: header.cost,
-        support_rows: header.support_rows,
+        ensemble,
         support,
-        beta: beta.to_vec(),
-        bias: header.bias,
+        temperature: header.temperature,
         report: header.report,
         mapped,
     })
+}
+
+fn sum(counts: &[usize]) -> Option<usize> {
+    counts.iter().try_fold(0usize, |sum, count| sum.checked_add(*count))
+}
+
+/// Version 1 kept the support vectors in no order of class; the sign of beta tells the class.
+fn sort_by_class(ensemble: &mut Ensemble, support: &Matrix) -> Matrix {
+    let beta = ensemble.beta.row(0).to_vec();
+    let (second, mut order): (Vec<usize>, Vec<usize>) =
+        (0..beta.len()).partition(|&i| beta[i] > 0.0);
+    ensemble.counts = vec![order.len(), second.len()];
+    order.extend(second);
+    ensemble.support = order.iter().map(|&i| ensemble.support[i]).collect();
+    ensemble.beta = Matrix::from_fn(1, order.len(), |_, i| beta[order[i]]);
+    support.select_rows(&order)
 }
 
 /// The first N bytes; zeros where there are fewer, which callers rule out.

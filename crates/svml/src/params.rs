@@ -1,10 +1,54 @@
 //! The parameters of a fit: one flat struct, each field with its default.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::metric::Form;
 use crate::optimise::Optimiser;
+
+/// How much the rows of each class count, besides their own weights.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ClassWeight {
+    /// All alike.
+    #[default]
+    None,
+    /// Inversely to the weight of the class: total / (classes x weight of the class), so that every
+    /// class counts the same.
+    Balanced,
+    /// As given, by class label; 1 for classes that are not named.
+    Given(BTreeMap<String, f64>),
+}
+
+impl ClassWeight {
+    /// The factor of each class, of which `totals` are the weights of the rows.
+    pub(crate) fn factors(&self, classes: &[String], totals: &[f64]) -> Result<Vec<f64>> {
+        let bad =
+            |value: String, bound: String| Error::Parameter { name: "class_weight", value, bound };
+        match self {
+            Self::None => Ok(vec![1.0; classes.len()]),
+            Self::Balanced => {
+                let share = totals.iter().sum::<f64>() / classes.len() as f64;
+                Ok(totals.iter().map(|total| share / total).collect())
+            }
+            Self::Given(given) => {
+                for (class, &weight) in given {
+                    if !classes.contains(class) {
+                        return Err(bad(format!("'{class}'"), format!("for one of {classes:?}")));
+                    }
+                    if !(1e-9..=1e9).contains(&weight) {
+                        let value = format!("{weight} for class '{class}'");
+                        return Err(bad(value, "between 1e-9 and 1e9".to_owned()));
+                    }
+                }
+                Ok(classes.iter().map(|class| given.get(class).copied().unwrap_or(1.0)).collect())
+            }
+        }
+    }
+}
 
 /// Everything a fit can be told. The defaults need no tuning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +75,9 @@ pub struct Params {
     /// Whether the machine is trained again on all rows with the learned L and C; otherwise the
     /// machine trained on half of the rows is kept, as the paper reads literally. Default: true.
     pub refit: bool,
+    /// Weights of the classes, in the machine, the validation error, early stopping and the
+    /// probabilities. Default: all alike.
+    pub class_weight: ClassWeight,
     /// Seed of the split. Default: 0.
     pub seed: u64,
     /// Most bytes for the kernel matrix and its factorisation, 16 n^2. Default: 8 GiB, enough for
@@ -50,6 +97,7 @@ impl Default for Params {
             patience: 5,
             tolerance: 1e-3,
             refit: true,
+            class_weight: ClassWeight::None,
             seed: 0,
             memory_limit: 8 << 30,
         }

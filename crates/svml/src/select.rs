@@ -7,9 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::data::fold_of;
 use crate::error::{Error, Result};
 use crate::kernel::{DenseGram, Gram};
+use crate::learn::Sample;
 use crate::linalg::Matrix;
+use crate::loss::wrong;
 use crate::metric::{Form, Metric};
-use crate::svm::{self, Problem};
+use crate::multiclass::{Labelled, decide, outputs, pairs, solve_pair, vote};
+use crate::params::ClassWeight;
+use crate::svm::Machine;
 use crate::watch::Watch;
 
 /// A grid of settings and the number of folds.
@@ -20,8 +24,10 @@ pub struct Grid {
     pub widths: Vec<f64>,
     /// C. Default, the paper's: 0.1, 1, 10, 100.
     pub costs: Vec<f64>,
-    /// Folds. Default: 5.
+    /// Folds, at most one for each distinct row. Default: 5.
     pub folds: usize,
+    /// Weights of the classes, in the machines and in the errors. Default: all alike.
+    pub class_weight: ClassWeight,
     /// Seed of the folds. Default: 0.
     pub seed: u64,
     /// Most bytes for the kernel matrix and the factorisations of the folds that are trained at the
@@ -35,6 +41,7 @@ impl Default for Grid {
             widths: vec![4.0, 2.0, 1.0, 0.5, 0.25],
             costs: vec![0.1, 1.0, 10.0, 100.0],
             folds: 5,
+            class_weight: ClassWeight::None,
             seed: 0,
             memory_limit: 8 << 30,
         }
@@ -81,42 +88,34 @@ impl Grid {
     }
 }
 
-/// Chooses width and C for standardised rows `x` with labels `y` = +-1 (classes 0 and 1 in
-/// `class`). Equal errors go to the smoother setting: the larger width, then the smaller C.
-pub fn grid_search(
-    x: &Matrix,
-    y: &[f64],
-    class: &[usize],
-    grid: &Grid,
-    watch: &Watch,
-) -> Result<Selected> {
+/// Chooses width and C for a sample. Equal errors go to the smoother setting: the larger width,
+/// then the smaller C.
+pub fn grid_search(sample: &Sample<'_>, grid: &Grid, watch: &Watch) -> Result<Selected> {
+    let x = sample.x;
     grid.validate()?;
-    if grid.folds > x.rows() {
-        return Err(Error::Parameter {
-            name: "folds",
-            value: grid.folds.to_string(),
-            bound: format!("at most the number of rows, {}", x.rows()),
-        });
-    }
+    // A fold needs a row; identical rows are one by now.
+    let fold_count = grid.folds.min(x.rows());
     let mut widths = grid.widths.clone();
     widths.sort_by(|a, b| b.total_cmp(a));
     let mut costs = grid.costs.clone();
     costs.sort_by(f64::total_cmp);
-    let folds = fold_of(class, grid.folds);
+    let folds = fold_of(sample.class, fold_count);
     let sphere = |width: f64| {
         Metric::isotropic(Form::Sphere, x.cols(), (width * x.cols().max(1) as f64).sqrt().recip())
     };
+    let total: f64 = sample.weight.iter().sum();
     let mut gram = DenseGram::new(x, x.rows(), &sphere(widths[0])?, watch)?;
     let mut errors = Matrix::zeros(widths.len(), costs.len());
     for (w, &width) in widths.iter().enumerate() {
-        gram.set_metric(&sphere(width)?)?;
-        let wrong: Vec<Vec<usize>> = (0..grid.folds)
+        if w > 0 {
+            gram.set_metric(&sphere(width)?)?;
+        }
+        let wrong: Vec<Vec<f64>> = (0..fold_count)
             .into_par_iter()
-            .map(|fold| wrong_in_fold(&gram, y, &folds, fold, &costs))
+            .map(|fold| wrong_in_fold(&gram, sample, &folds, fold, &costs))
             .collect::<Result<_>>()?;
         for c in 0..costs.len() {
-            let sum: usize = wrong.iter().map(|fold| fold[c]).sum();
-            errors[(w, c)] = sum as f64 / x.rows().max(1) as f64;
+            errors[(w, c)] = wrong.iter().map(|fold| fold[c]).sum::<f64>() / total;
         }
     }
     let mut best = (0, 0);
@@ -130,29 +129,34 @@ pub fn grid_search(
     Ok(Selected { metric: sphere(widths[best.0])?, cost: costs[best.1], errors })
 }
 
-/// Rows of `fold` misclassified by the machine trained on the others, for each C; each machine
-/// starts from the support set of the one before.
+/// Weight of the rows of `fold` misclassified by the machines trained on the others, for each C;
+/// each machine starts from the support set of the one before.
 fn wrong_in_fold(
     gram: &DenseGram<'_>,
-    y: &[f64],
+    sample: &Sample<'_>,
     folds: &[usize],
     fold: usize,
     costs: &[f64],
-) -> Result<Vec<usize>> {
-    let rows: Vec<usize> = (0..y.len()).filter(|&i| folds[i] != fold).collect();
-    let left_out: Vec<usize> = (0..y.len()).filter(|&i| folds[i] == fold).collect();
-    let y_rows: Vec<f64> = rows.iter().map(|&i| y[i]).collect();
-    let mut start: Option<Vec<usize>> = None;
-    let mut wrong = Vec::with_capacity(costs.len());
+) -> Result<Vec<f64>> {
+    let choose = |keep: &dyn Fn(usize) -> bool| {
+        let index: Vec<usize> = (0..folds.len()).filter(|&i| keep(folds[i])).collect();
+        let class = index.iter().map(|&i| sample.class[i]).collect();
+        let weight = index.iter().map(|&i| sample.weight[i]).collect();
+        Labelled { index, class, weight }
+    };
+    let (train, left_out) = (choose(&|f| f != fold), choose(&|f| f == fold));
+    let pairs: Vec<_> = pairs(sample.classes).into_iter().map(|pair| train.of_pair(pair)).collect();
+    let mut machines: Vec<Machine> = Vec::new();
+    let mut errors = Vec::with_capacity(costs.len());
     for &cost in costs {
-        let cost = vec![cost; rows.len()];
-        let problem = Problem { gram, rows: &rows, y: &y_rows, cost: &cost };
-        let machine = svm::solve(&problem, start.as_deref())?.machine;
-        let h = gram.multiply(&left_out, &machine.support, &machine.beta);
-        let mistakes =
-            left_out.iter().zip(&h).filter(|(i, h)| (*h + machine.bias > 0.0) != (y[**i] > 0.0));
-        wrong.push(mistakes.count());
-        start = Some(machine.support);
+        machines = (pairs.par_iter().enumerate())
+            .map(|(p, rows)| {
+                let start = machines.get(p).map(|machine| machine.support.as_slice());
+                Ok(solve_pair(gram, rows, cost, start)?.machine)
+            })
+            .collect::<Result<_>>()?;
+        let values = vote(&outputs(gram, &left_out.index, &machines), sample.classes);
+        errors.push(wrong(&decide(&values), &left_out.class, &left_out.weight));
     }
-    Ok(wrong)
+    Ok(errors)
 }

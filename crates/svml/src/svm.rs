@@ -26,9 +26,9 @@ use crate::kernel::{Factor, Gram};
 
 /// What is to be solved: rows of a kernel matrix with their labels and costs.
 #[derive(Clone, Copy)]
-pub struct Problem<'a> {
+pub struct Problem<'g, 'a> {
     /// The kernel.
-    pub gram: &'a dyn Gram,
+    pub gram: &'g dyn Gram,
     /// The training rows, ascending.
     pub rows: &'a [usize],
     /// Label of each row: +1 or -1.
@@ -49,7 +49,7 @@ pub struct Machine {
 }
 
 /// The solution and what came with it.
-pub struct Solution<'a> {
+pub struct Solution<'g> {
     /// The machine.
     pub machine: Machine,
     /// f at every row of the problem.
@@ -61,8 +61,10 @@ pub struct Solution<'a> {
     /// Newton steps taken.
     pub steps: usize,
     /// The factorisation of K_SS + diag(1/C_i), for the derivatives.
-    pub factor: Box<dyn Factor + 'a>,
-    /// That matrix's inverse times the vector of ones.
+    pub factor: Box<dyn Factor + 'g>,
+    /// 1/C_i of the support rows.
+    pub ridge: Vec<f64>,
+    /// The inverse of that matrix times the vector of ones.
     pub inverse_ones: Vec<f64>,
 }
 
@@ -73,10 +75,30 @@ impl Solution<'_> {
         self.factor.solve(x);
         border(x, last, &self.inverse_ones)
     }
+
+    /// f_i of the machine trained without row i, for some rows of the problem (by position,
+    /// ascending), exactly as long as no other row enters or leaves S: y_i - beta_i / B_ii on S,
+    /// where B is the leading block of the inverse of the bordered matrix, and f_i elsewhere.
+    pub fn leave_one_out(&self, rows: &[usize], y: &[f64], positions: &[usize]) -> Vec<f64> {
+        let place = |p: usize| self.machine.support.binary_search(&rows[p]).ok();
+        let inside: Vec<usize> = positions.iter().filter_map(|&p| place(p)).collect();
+        let mut inverse = self.factor.inverse_diagonal(&inside).into_iter();
+        let ones: f64 = self.inverse_ones.iter().sum();
+        let without = |p: usize| {
+            let Some(i) = place(p) else { return self.outputs[p] };
+            let b = inverse.next().unwrap_or(0.0) - self.inverse_ones[i].powi(2) / ones;
+            // B_ii is 0 only if row i is all there is; then nothing is known.
+            if b > 0.0 { y[p] - self.machine.beta[i] / b } else { 0.0 }
+        };
+        positions.iter().copied().map(without).collect()
+    }
 }
 
 /// Given x = A^-1 rhs and A^-1 1, the solution of [A 1; 1' 0] [x; t] = [rhs; last].
 fn border(x: &mut [f64], last: f64, inverse_ones: &[f64]) -> f64 {
+    if x.is_empty() {
+        return 0.0;
+    }
     let t = (x.iter().sum::<f64>() - last) / inverse_ones.iter().sum::<f64>();
     x.iter_mut().zip(inverse_ones).for_each(|(x, z)| *x -= t * z);
     t
@@ -88,7 +110,7 @@ const BOUNDARY: f64 = 1e-10;
 const MAX_STEPS: usize = 200;
 
 /// Solves the problem, starting from the support set `start` (row indices) or from all rows.
-pub fn solve<'a>(problem: &Problem<'a>, start: Option<&[usize]>) -> Result<Solution<'a>> {
+pub fn solve<'g>(problem: &Problem<'g, '_>, start: Option<&[usize]>) -> Result<Solution<'g>> {
     let Problem { gram, rows, y, cost } = *problem;
     let mut set = match start {
         Some(start) => positions(rows, start),
@@ -119,7 +141,8 @@ pub fn solve<'a>(problem: &Problem<'a>, start: Option<&[usize]>) -> Result<Solut
             let residual = residual(problem, &set, &beta, &full.outputs);
             let machine = Machine { support, beta, bias };
             let outputs = full.outputs;
-            return Ok(Solution { machine, outputs, residual, steps, factor, inverse_ones });
+            let ridge = ridge(&set);
+            return Ok(Solution { machine, outputs, residual, steps, factor, ridge, inverse_ones });
         }
         let next = match accepted {
             Some(old) if full.objective >= old.objective => old.towards(&full, problem),
@@ -139,7 +162,7 @@ const LARGE: usize = 1000;
 
 /// A support set to start from with nothing known: for many rows, the set that the machine trained
 /// on a third of them suggests, for a fraction of the cost; else all.
-fn cold_start(problem: &Problem<'_>) -> Result<Vec<usize>> {
+fn cold_start(problem: &Problem<'_, '_>) -> Result<Vec<usize>> {
     let Problem { gram, rows, y, cost } = *problem;
     if rows.len() < LARGE {
         return Ok(Vec::new());
@@ -178,7 +201,7 @@ struct Point {
 
 impl Point {
     fn new(
-        problem: &Problem<'_>,
+        problem: &Problem<'_, '_>,
         set: &[usize],
         beta: &[f64],
         bias: f64,
@@ -192,7 +215,7 @@ impl Point {
     }
 
     /// 1/2 beta' K beta + sum_i C_i/2 max(0, 1 - y_i f_i)^2.
-    fn value(&self, problem: &Problem<'_>) -> f64 {
+    fn value(&self, problem: &Problem<'_, '_>) -> f64 {
         let mut value = 0.0;
         for (p, (&beta, &f)) in self.beta.iter().zip(&self.outputs).enumerate() {
             let slack = (1.0 - problem.y[p] * f).max(0.0);
@@ -218,7 +241,7 @@ impl Point {
     }
 
     /// The point half way, a quarter of the way, ... towards `full` that lowers the objective.
-    fn towards(self, full: &Point, problem: &Problem<'_>) -> Point {
+    fn towards(self, full: &Point, problem: &Problem<'_, '_>) -> Point {
         let mut t = 0.5;
         loop {
             let between = |a: f64, b: f64| a + t * (b - a);
@@ -240,7 +263,7 @@ impl Point {
     }
 }
 
-fn residual(problem: &Problem<'_>, set: &[usize], beta: &[f64], outputs: &[f64]) -> f64 {
+fn residual(problem: &Problem<'_, '_>, set: &[usize], beta: &[f64], outputs: &[f64]) -> f64 {
     let mut support = set.iter().zip(beta).peekable();
     let mut worst = 0.0f64;
     for (p, (&y, &f)) in problem.y.iter().zip(outputs).enumerate() {

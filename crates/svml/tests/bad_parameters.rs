@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use svml::data::{Scaler, halve_twice};
-use svml::learn::{Control, svml::learn};
+use svml::learn::{Control, Sample, svml::learn};
 use svml::watch::Watch;
 use svml::{Dataset, Error, Form, Generator, Grid, Matrix, Metric, Model, Params};
 
@@ -75,7 +75,7 @@ fn the_ends_of_the_ranges() {
                 (params.form, params.max_iterations) = (form, 20);
                 let model = Model::fit(&data, &params);
                 let model = model.unwrap_or_else(|e| panic!("{form}, {name} = {value:e}: {e}"));
-                let h = model.decision(data.x()).unwrap();
+                let h = model.decision(data.x()).unwrap().into_vec();
                 assert!(h.iter().all(|h| h.is_finite()), "{form}, {name} = {value:e}");
                 assert!(model.report().residual < 1e-6, "{form}, {name} = {value:e}");
                 Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
@@ -103,11 +103,11 @@ fn ranks_and_patience() {
 #[test]
 fn the_learner_checks_too() {
     let data = data(40);
-    let x = Scaler::fit(data.x(), &data.schema().encoded_kinds()).apply(data.x());
-    let y: Vec<f64> = data.y().iter().map(|&c| 2.0 * c as f64 - 1.0).collect();
+    let x = Scaler::fit(data.x(), data.weights(), &data.schema().encoded_kinds()).apply(data.x());
+    let sample = Sample { x: &x, class: data.y(), weight: data.weights(), classes: 2 };
     let split = halve_twice(data.y());
     let params = params(|p| p.lambda = f64::NAN);
-    let learned = learn(&x, &y, &split, &params, &mut Control::default(), &Watch::default());
+    let learned = learn(&sample, &split, &params, &mut Control::default(), &Watch::default());
     assert_names(&learned.unwrap_err(), "lambda", "NaN", "positive");
 }
 
@@ -182,9 +182,9 @@ fn extreme_grids() {
         for grid in [grid(|g| g.widths = vec![value]), grid(|g| g.costs = vec![value])] {
             match Model::fit_euclidean(&data, &grid) {
                 Ok(model) => {
-                    let h = model.decision(data.x()).unwrap();
+                    let h = model.decision(data.x()).unwrap().into_vec();
                     assert!(h.iter().all(|h| h.is_finite()), "{value:e} {h:?}");
-                    assert!(model.bias().is_finite() && model.report().residual.is_finite());
+                    assert!(model.bias()[0].is_finite() && model.report().residual.is_finite());
                     Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
                 }
                 Err(Error::Parameter { name, bound, .. }) => {

@@ -250,7 +250,7 @@ fn the_flag_raised_at_any_moment() {
         thread.join().unwrap();
         assert_sound(&model);
         assert_eq!(model.report().stop, Some(Stop::Interrupted));
-        assert!(model.decision(data.x()).unwrap().iter().all(|h| h.is_finite()));
+        assert!(model.decision(data.x()).unwrap().into_vec().iter().all(|h| h.is_finite()));
     }
 }
 

@@ -3,9 +3,10 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use svml::criterion::{Rows, hold_out};
+use svml::criterion::{Pair, hold_out};
 use svml::kernel::{DenseGram, Gram, Outer};
 use svml::loss::Sigmoid;
+use svml::multiclass::{Labelled, pairs};
 use svml::watch::Watch;
 use svml::{Form, Matrix, Metric};
 
@@ -13,17 +14,18 @@ const PROBLEMS: u64 = 500;
 
 struct Random {
     x: Matrix,
-    train: Rows,
-    valid: Rows,
+    pairs: Vec<Pair>,
+    /// Number of training rows.
+    train: usize,
     metric: Metric,
     log_cost: f64,
     surrogate: Sigmoid,
 }
 
-/// A random problem; the form goes round with the seed.
-fn random(seed: u64) -> Random {
+/// A random problem with weights; the form goes round with the seed.
+fn random(seed: u64, classes: usize) -> Random {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let (t, v) = (rng.random_range(6..30), rng.random_range(1..20));
+    let (t, v) = (rng.random_range(3 * classes..15 * classes), rng.random_range(1..10 * classes));
     let d = rng.random_range(1..6usize);
     let form = match seed % 4 {
         0 => Form::Sphere,
@@ -32,12 +34,24 @@ fn random(seed: u64) -> Random {
         _ => Form::Rank(rng.random_range(1..=d)),
     };
     let x = Matrix::from_fn(t + v, d, |_, _| rng.random_range(-1.5..1.5));
-    let mut y: Vec<f64> = (0..t + v).map(|_| if rng.random() { 1.0 } else { -1.0 }).collect();
-    (y[0], y[1]) = (1.0, -1.0);
+    // Every class has a training row.
+    let class: Vec<usize> =
+        (0..t + v).map(|i| if i < classes { i } else { rng.random_range(0..classes) }).collect();
+    // Half of the problems have weights.
+    let weighted = seed % 8 < 4;
+    let weight: Vec<f64> =
+        (0..t + v).map(|_| if weighted { rng.random_range(0.2..3.0) } else { 1.0 }).collect();
+    let part = |rows: std::ops::Range<usize>| Labelled {
+        index: rows.clone().collect(),
+        class: class[rows.clone()].to_vec(),
+        weight: weight[rows].to_vec(),
+    };
+    let (train, valid) = (part(0..t), part(t..t + v));
+    let pairs = pairs(classes).into_iter();
     let values = (0..form.len(d)).map(|_| rng.random_range(-0.9..0.9) + 0.1).collect();
     Random {
-        train: Rows { index: (0..t).collect(), y: y[..t].to_vec() },
-        valid: Rows { index: (t..t + v).collect(), y: y[t..].to_vec() },
+        pairs: pairs.map(|p| Pair { train: train.of_pair(p), valid: valid.of_pair(p) }).collect(),
+        train: t,
         metric: Metric::new(form, d, values).unwrap(),
         log_cost: rng.random_range(-2.0..3.0),
         surrogate: Sigmoid { steepness: rng.random_range(0.5..6.0) },
@@ -46,18 +60,16 @@ fn random(seed: u64) -> Random {
 }
 
 impl Random {
-    /// Loss, gradient (metric, then log C) and support set at other values and log C.
-    fn at(&self, point: &[f64]) -> (f64, Vec<f64>, Vec<usize>) {
+    /// Loss, gradient (metric, then log C) and support sets at other values and log C.
+    fn at(&self, point: &[f64]) -> (f64, Vec<f64>, Vec<Vec<usize>>) {
         let (log_cost, values) = point.split_last().unwrap();
         let (form, d) = (self.metric.form(), self.metric.features());
         let metric = Metric::new(form, d, values.to_vec()).unwrap();
-        let t = self.train.index.len();
-        let gram = DenseGram::new(&self.x, t, &metric, &Watch::default()).unwrap();
-        let e = hold_out(&gram, &self.train, &self.valid, log_cost.exp(), self.surrogate, None);
-        let e = e.unwrap();
+        let gram = DenseGram::new(&self.x, self.train, &metric, &Watch::default()).unwrap();
+        let e = hold_out(&gram, &self.pairs, log_cost.exp(), self.surrogate, &[]).unwrap();
         let mut gradient = e.d_metric;
         gradient.push(e.d_log_cost);
-        (e.loss, gradient, e.machine.support)
+        (e.loss, gradient, e.machines.into_iter().map(|machine| machine.support).collect())
     }
 }
 
@@ -69,10 +81,20 @@ fn relative_error(a: &[f64], b: &[f64]) -> f64 {
 
 #[test]
 fn hold_out_criterion_in_every_form_and_in_c() {
+    compare(2, PROBLEMS);
+}
+
+#[test]
+fn hold_out_criterion_with_several_classes() {
+    compare(3, PROBLEMS / 5);
+    compare(5, PROBLEMS / 10);
+}
+
+fn compare(classes: usize, problems: u64) {
     const H: f64 = 1e-5;
     let mut compared = 0;
-    for seed in 0..PROBLEMS {
-        let problem = random(seed);
+    for seed in 0..problems {
+        let problem = random(seed, classes);
         let mut point = problem.metric.values().to_vec();
         point.push(problem.log_cost);
         let (_, gradient, support) = problem.at(&point);
@@ -99,7 +121,7 @@ fn hold_out_criterion_in_every_form_and_in_c() {
         let error = relative_error(&analytic, &numeric);
         assert!(error <= 1e-6, "problem {seed} ({}): {error:e}", problem.metric.form());
     }
-    assert!(compared >= PROBLEMS * 8 / 10, "only {compared} of {PROBLEMS} problems compared");
+    assert!(compared >= problems * 8 / 10, "only {compared} of {problems} problems compared");
 }
 
 /// The contraction alone, for weights that are not those of any machine, on rows that overlap, are

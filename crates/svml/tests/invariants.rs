@@ -8,9 +8,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use svml::data::{Missing, Scaler, Split, halve_twice};
 use svml::kernel::{DenseGram, expand};
-use svml::learn::{Control, svml::learn};
+use svml::learn::{Control, Sample, svml::learn};
 use svml::optimise::Optimiser;
-use svml::svm::{Problem, solve};
+use svml::svm::{Machine, Problem, solve};
 use svml::watch::Watch;
 use svml::{Dataset, Error, Form, Generator, Grid, Matrix, Metric, Model, Params};
 
@@ -71,23 +71,27 @@ impl Fixed {
     /// Decision values on the new rows.
     fn decide(&self, form: Form, optimiser: Optimiser) -> Vec<f64> {
         let kinds = vec![svml::data::Encoded::Number; self.x.cols()];
-        let scaler = Scaler::fit(&self.x, &kinds);
+        let weight = vec![1.0; self.x.rows()];
+        let scaler = Scaler::fit(&self.x, &weight, &kinds);
         let x = scaler.apply(&self.x);
         let mut params = params(form, FEW);
         params.optimiser = optimiser;
         let mut control = Control::default();
         let watch = Watch::default();
-        let learned = learn(&x, &self.y, &self.split, &params, &mut control, &watch).unwrap();
+        let class: Vec<usize> = self.y.iter().map(|y| usize::from(*y > 0.0)).collect();
+        let sample = Sample { x: &x, class: &class, weight: &weight, classes: 2 };
+        let learned = learn(&sample, &self.split, &params, &mut control, &watch).unwrap();
         assert!(learned.trace.len() > 1, "nothing was learned");
-        let map = |x: &Matrix| learned.metric.transform(x);
-        let support = map(&x.select_rows(&learned.machine.support));
-        expand(
-            &map(&scaler.apply(&self.new)),
-            &support,
-            &learned.machine.beta,
-            learned.machine.bias,
-        )
+        outputs(&learned.machines[0], &learned.metric, &x, &scaler.apply(&self.new))
     }
+}
+
+/// What a machine on rows `x` gives at rows `new`.
+fn outputs(machine: &Machine, metric: &Metric, x: &Matrix, new: &Matrix) -> Vec<f64> {
+    let support = metric.transform(&x.select_rows(&machine.support));
+    let beta = Matrix::from_rows(&[&machine.beta]).unwrap();
+    let sums = expand(&metric.transform(new), &support, &beta).into_vec();
+    sums.into_iter().map(|sum| sum + machine.bias).collect()
 }
 
 #[test]
@@ -109,9 +113,12 @@ fn the_order_of_rows_changes_no_bit() {
             let (a, b) =
                 (Model::fit(&data, &params(form, 20)), Model::fit(&shuffled, &params(form, 20)));
             let (a, b) = (a.unwrap(), b.unwrap());
-            assert_eq!(bits(&a.decision(new.x()).unwrap()), bits(&b.decision(new.x()).unwrap()));
+            assert_eq!(
+                bits(&a.decision(new.x()).unwrap().into_vec()),
+                bits(&b.decision(new.x()).unwrap().into_vec())
+            );
             assert_eq!(bits(a.metric().values()), bits(b.metric().values()));
-            assert_eq!(bits(a.beta()), bits(b.beta()));
+            assert_eq!(bits(a.beta().as_slice()), bits(b.beta().as_slice()));
             // The same rows are support vectors, wherever they stand now (NaN has no equal).
             let content = |m: &Model, d: &Dataset| -> Vec<Vec<u64>> {
                 m.support_rows().iter().map(|&i| bits(d.x().row(i))).collect()
@@ -121,7 +128,7 @@ fn the_order_of_rows_changes_no_bit() {
         let grid = Grid::default();
         let (a, b) = (Model::fit_euclidean(&data, &grid), Model::fit_euclidean(&shuffled, &grid));
         let (a, b) = (a.unwrap().decision(new.x()), b.unwrap().decision(new.x()));
-        assert_eq!(bits(&a.unwrap()), bits(&b.unwrap()));
+        assert_eq!(bits(a.unwrap().as_slice()), bits(b.unwrap().as_slice()));
     }
 }
 
@@ -172,7 +179,9 @@ fn names_of_classes_do_not_matter() {
     assert_eq!(renamed.classes(), ["17", "2000"]);
     for form in FORMS {
         let decide = |data: &Dataset| {
-            bits(&Model::fit(data, &params(form, 30)).unwrap().decision(new.x()).unwrap())
+            bits(
+                &Model::fit(data, &params(form, 30)).unwrap().decision(new.x()).unwrap().into_vec(),
+            )
         };
         assert_eq!(decide(&data), decide(&renamed), "{form}");
     }
@@ -219,8 +228,7 @@ fn a_rotation_of_the_mapped_space_does_not_matter() {
             let (rows, cost): (Vec<usize>, Vec<f64>) = ((0..n).collect(), vec![3.0; n]);
             let problem = Problem { gram: &gram, rows: &rows, y: &fixed.y, cost: &cost };
             let machine = solve(&problem, None).unwrap().machine;
-            let support = metric.transform(&fixed.x.select_rows(&machine.support));
-            expand(&metric.transform(&fixed.new), &support, &machine.beta, machine.bias)
+            outputs(&machine, &metric, &fixed.x, &fixed.new)
         };
         assert_close(&decide(l), &decide(turned), 1e-10, &format!("rank {rank}"));
     }
@@ -231,12 +239,12 @@ fn rows_are_decided_one_by_one() {
     let (data, new) = (generated(200, 3, 0), generated(150, 3, 5));
     for form in FORMS {
         let model = Model::fit(&data, &params(form, 5)).unwrap();
-        let batch = model.decision(new.x()).unwrap();
-        let one = |i: usize| model.decision(&new.x().select_rows(&[i])).unwrap()[0];
+        let batch = model.decision(new.x()).unwrap().into_vec();
+        let one = |i: usize| model.decision(&new.x().select_rows(&[i])).unwrap().into_vec()[0];
         let single: Vec<f64> = (0..new.rows()).map(one).collect();
         assert_close(&batch, &single, 1e-12, &form.to_string());
         let back: Vec<usize> = (0..new.rows()).rev().collect();
-        let mut reversed = model.decision(&new.x().select_rows(&back)).unwrap();
+        let mut reversed = model.decision(&new.x().select_rows(&back)).unwrap().into_vec();
         reversed.reverse();
         assert_close(&batch, &reversed, 1e-12, &form.to_string());
     }
@@ -254,7 +262,7 @@ fn threads_change_no_bit() {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| {
                     let model = Model::fit(&data, &params(form, iterations)).unwrap();
-                    (bits(&model.decision(data.x()).unwrap()), model.to_bytes().unwrap())
+                    (bits(&model.decision(data.x()).unwrap().into_vec()), model.to_bytes().unwrap())
                 })
             };
             let one = bytes(1);
@@ -329,14 +337,14 @@ proptest! {
             match model {
                 Ok(model) => {
                     for x in [data.x(), &new] {
-                        let h = model.decision(x).unwrap();
+                        let h = model.decision(x).unwrap().into_vec();
                         prop_assert!(h.iter().all(|h| h.is_finite()), "{:?}", h);
                     }
                     prop_assert!(model.report().residual < 1e-4, "{}", model.report().residual);
                     let losses: Vec<f64> = model.report().trace.iter().map(|s| s.loss).collect();
                     prop_assert!(losses.windows(2).all(|w| w[1] < w[0]), "{:?}", losses);
                     let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
-                    prop_assert_eq!(bits(&model.decision(&new).unwrap()), bits(&loaded.decision(&new).unwrap()));
+                    prop_assert_eq!(bits(&model.decision(&new).unwrap().into_vec()), bits(&loaded.decision(&new).unwrap().into_vec()));
                 }
                 Err(Error::OneClass { .. }) => prop_assert!(classes[..n].windows(2).all(|w| w[0] == w[1])),
                 Err(Error::TooFewRows { .. }) => prop_assert_eq!(data.class_counts(), vec![1, 1]),

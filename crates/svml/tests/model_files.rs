@@ -83,7 +83,7 @@ fn assert_same(a: &Model, b: &Model) {
     assert_eq!(a.to_bytes().unwrap(), b.to_bytes().unwrap());
     assert_eq!((a.schema(), a.classes()), (b.schema(), b.classes()));
     assert_eq!((a.scaler(), a.metric()), (b.scaler(), b.metric()));
-    assert_eq!((a.cost().to_bits(), a.bias().to_bits()), (b.cost().to_bits(), b.bias().to_bits()));
+    assert_eq!((a.cost().to_bits(), a.bias()), (b.cost().to_bits(), b.bias()));
     assert_eq!((a.support_rows(), a.support_vectors()), (b.support_rows(), b.support_vectors()));
     assert_eq!(
         (&a.report().method, &a.report().warnings),
@@ -92,9 +92,9 @@ fn assert_same(a: &Model, b: &Model) {
     assert_eq!((a.report().best, a.report().stop), (b.report().best, b.report().stop));
     assert_eq!(a.report().trace.len(), b.report().trace.len());
     let x = random_rows(a, 500);
-    let decisions = a.decision(&x).unwrap();
+    let decisions = a.decision(&x).unwrap().into_vec();
     assert!(decisions.iter().all(|h| h.is_finite()));
-    assert_eq!(bits(&decisions), bits(&b.decision(&x).unwrap()));
+    assert_eq!(bits(&decisions), bits(&b.decision(&x).unwrap().into_vec()));
     assert_eq!(a.predict(&x).unwrap(), b.predict(&x).unwrap());
     assert_eq!(
         bits(a.transform(&x).unwrap().as_slice()),
@@ -303,3 +303,56 @@ fn saves_at_the_same_time_do_not_mix() {
     });
     assert_eq!(entries(&directory), ["m.svml"]);
 }
+
+/// tests/data/model_v1.svml was written by the first version of the format (two classes, no
+/// probabilities), with these decision values then.
+#[test]
+fn version_1_still_loads() {
+    let bytes = include_bytes!("data/model_v1.svml");
+    let model = Model::from_bytes(bytes).unwrap();
+    let new = "colour,age,size\nred,40,1.0\nviolet,50,\nblue,70,2.0\n";
+    let x = model.schema().read_csv(new.as_bytes(), &ReadOptions::default()).unwrap().x;
+    let expected = [-0.6194312669765335, 1.1694780599448378, 1.3586623906877302];
+    for (h, expected) in model.decision(&x).unwrap().as_slice().iter().zip(expected) {
+        assert!((h - expected).abs() < 1e-9, "{h} where {expected} was");
+    }
+    assert_eq!(model.temperature(), None);
+    let message = model.probabilities(&x).unwrap_err().to_string();
+    assert!(message.contains("without probabilities"), "{message}");
+    // Saved again it is a file of today.
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.to_bytes().unwrap(), model.to_bytes().unwrap());
+    assert_eq!(again.decision(&x).unwrap(), model.decision(&x).unwrap());
+}
+
+/// tests/data/model_v2.svml: three classes, weights, probabilities.
+#[test]
+fn version_2_still_loads() {
+    let model = Model::from_bytes(include_bytes!("data/model_v2.svml")).unwrap();
+    let x = Matrix::from_rows(&[[0.5, -0.5, 0.25], [-1.0, 1.0, 0.0]]).unwrap();
+    let close = |values: &[f64], expected: &[f64]| {
+        assert_eq!(values.len(), expected.len());
+        for (v, e) in values.iter().zip(expected) {
+            assert!((v - e).abs() < 1e-9, "{v} where {e} was");
+        }
+    };
+    close(model.decision(&x).unwrap().as_slice(), &V2_DECISION);
+    close(model.probabilities(&x).unwrap().as_slice(), &V2_PROBABILITIES);
+}
+
+const V2_DECISION: [f64; 6] = [
+    -0.19812743674651093,
+    0.9506915610697352,
+    2.2070219889985054,
+    -0.16257551674217388,
+    2.1938223949866105,
+    0.898596467775194,
+];
+const V2_PROBABILITIES: [f64; 6] = [
+    0.007087097369008348,
+    0.07244370315855202,
+    0.9204691994724395,
+    0.00785915944972041,
+    0.9248605351750541,
+    0.06728030537522546,
+];

@@ -62,7 +62,7 @@ fn file(version: u32, header_len: u64, rest: &[u8]) -> Vec<u8> {
 fn with_header(header: &[u8], arrays: &[f64]) -> Vec<u8> {
     let mut rest = header.to_vec();
     arrays.iter().for_each(|v| rest.extend(v.to_le_bytes()));
-    file(1, header.len() as u64, &rest)
+    file(2, header.len() as u64, &rest)
 }
 
 fn rebuilt(header: &Value, arrays: &[f64]) -> Vec<u8> {
@@ -85,7 +85,7 @@ fn assert_usable(model: &Model) {
     let x = Matrix::from_fn(values.len() * 2, d, |i, k| {
         values[(i + i / values.len() * k) % values.len()]
     });
-    let h = model.decision(&x).unwrap();
+    let h = model.decision(&x).unwrap().into_vec();
     assert!(h.iter().all(|h| h.is_finite()), "{h:?}");
     let predicted = model.predict(&x).unwrap();
     assert!(predicted.iter().all(|&c| c < model.classes().len()));
@@ -94,7 +94,7 @@ fn assert_usable(model: &Model) {
     let report = model.report();
     assert!(report.trace.is_empty() || report.best < report.trace.len(), "best: {}", report.best);
     let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
-    assert_eq!(h, again.decision(&x).unwrap());
+    assert_eq!(h, again.decision(&x).unwrap().into_vec());
 }
 
 #[test]
@@ -113,23 +113,23 @@ fn header_lengths_that_cannot_be() {
     let rest = &bytes[PREFIX..bytes.len() - 4];
     let room = rest.len() as u64;
     for len in [room + 1, room + 4, 1 << 32, 1 << 63, u64::MAX - 7, u64::MAX] {
-        let message = refusal(&file(1, len, rest));
+        let message = refusal(&file(2, len, rest));
         assert!(message.contains(&len.to_string()), "{message}");
     }
     for len in [0, 1, room] {
-        assert!(refusal(&file(1, len, rest)).contains("header"), "{len}");
+        assert!(refusal(&file(2, len, rest)).contains("header"), "{len}");
     }
-    assert!(refusal(&file(1, 0, &[])).contains("header"));
+    assert!(refusal(&file(2, 0, &[])).contains("header"));
 }
 
 #[test]
 fn other_versions_are_named() {
     let bytes = numbers(Form::Sphere);
     let (len, rest) = (bytes[12..PREFIX].try_into().unwrap(), &bytes[PREFIX..bytes.len() - 4]);
-    for version in [0, 2, 256, u32::MAX] {
+    for version in [0, 3, 256, u32::MAX] {
         let message = refusal(&file(version, u64::from_le_bytes(len), rest));
         assert!(message.contains(&format!("version {version};")), "{message}");
-        assert!(message.contains("version 1"), "{message}");
+        assert!(message.contains("version 2"), "{message}");
     }
 }
 
@@ -164,8 +164,9 @@ fn headers_that_are_not_json_or_too_deep() {
 fn every_field_is_needed() {
     let (header, arrays) = parts(&table());
     let names: Vec<String> = header.as_object().unwrap().keys().cloned().collect();
-    assert_eq!(names.len(), 8);
-    for name in names {
+    assert_eq!(names.len(), 10);
+    // A model read from version 1 has no temperature.
+    for name in names.into_iter().filter(|name| name != "temperature") {
         let mut header = header.clone();
         header.as_object_mut().unwrap().remove(&name);
         assert!(refusal(&rebuilt(&header, &arrays)).contains(&name), "{name}");
@@ -263,7 +264,7 @@ fn arrays_that_are_too_short_too_long_or_not_finite() {
         let mut rest = text.clone();
         arrays.iter().for_each(|v| rest.extend(v.to_le_bytes()));
         rest.push(0);
-        assert!(refusal(&file(1, text.len() as u64, &rest)).contains("arrays"));
+        assert!(refusal(&file(2, text.len() as u64, &rest)).contains("arrays"));
         for bad in
             [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::from_bits(0x7ff0_0000_0000_0001)]
         {
@@ -311,7 +312,10 @@ fn a_model_without_support_vectors_answers_with_its_offset() {
     match Model::from_bytes(&rebuilt(&header, &arrays[..9])) {
         Ok(model) => {
             assert_usable(&model);
-            assert_eq!(model.decision(&Matrix::zeros(3, 3)).unwrap(), [model.bias(); 3]);
+            assert_eq!(
+                model.decision(&Matrix::zeros(3, 3)).unwrap().into_vec(),
+                [model.bias()[0]; 3]
+            );
         }
         Err(error) => assert!(matches!(error, Error::ModelFile(_)), "{error}"),
     }
@@ -372,8 +376,8 @@ proptest! {
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200), len in any::<u64>()) {
         prop_assert!(Model::from_bytes(&bytes).is_err());
-        prop_assert!(Model::from_bytes(&file(1, len % 300, &bytes)).is_err());
-        prop_assert!(Model::from_bytes(&file(1, len, &bytes)).is_err());
+        prop_assert!(Model::from_bytes(&file(2, len % 300, &bytes)).is_err());
+        prop_assert!(Model::from_bytes(&file(2, len, &bytes)).is_err());
     }
 }
 

@@ -11,6 +11,10 @@ use super::options::{Format, Missing, ReadOptions};
 use super::schema::{Schema, TargetColumn};
 use super::{MAX_COLUMNS, cell, encode, labels, libsvm, source, training};
 
+/// Weights that are not zero lie in this range, so that the ridge 1/(C w) stays far from overflow and
+/// from the rounding of the kernel matrix.
+const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+
 /// Rows as numbers, with their classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
@@ -18,6 +22,8 @@ pub struct Dataset {
     pub(super) y: Vec<usize>,
     pub(super) classes: Vec<String>,
     pub(super) schema: Schema,
+    /// Weight of each row.
+    pub(super) weights: Vec<f64>,
 }
 
 impl Dataset {
@@ -94,6 +100,7 @@ impl Dataset {
             });
         }
         let labels = labels::encode(texts.iter().map(String::as_str));
+        let rows = labels.y.len();
         let target =
             TargetColumn { name: "class".to_owned(), position: x.cols(), numeric: labels.numeric };
         Ok(Self {
@@ -101,6 +108,7 @@ impl Dataset {
             y: labels.y,
             classes: labels.classes,
             schema: Schema::of_numbers(names, target, Format::Csv),
+            weights: vec![1.0; rows],
         })
     }
 
@@ -192,6 +200,31 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Gives each row a weight: a row of weight 2 counts as two such rows, one of weight 0 as none.
+    pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
+        if weights.len() != self.rows() {
+            return Err(Error::Shape {
+                what: "weights of the rows".to_owned(),
+                found: weights.len(),
+                expected: self.rows(),
+            });
+        }
+        if let Some(row) = weights.iter().position(|w| *w != 0.0 && !WEIGHTS.contains(w)) {
+            return Err(Error::Parameter {
+                name: "weight",
+                value: format!("{} (row {})", weights[row], row + 1),
+                bound: format!("0 or between {:e} and {:e}", WEIGHTS.start(), WEIGHTS.end()),
+            });
+        }
+        self.weights = weights;
+        Ok(self)
+    }
+
+    /// The weight of each row; 1 unless given.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
     /// The encoded rows.
     pub fn x(&self) -> &Matrix {
         &self.x
@@ -242,6 +275,7 @@ impl Dataset {
             y: rows.iter().map(|&i| self.y[i]).collect(),
             classes: self.classes.clone(),
             schema: self.schema.clone(),
+            weights: rows.iter().map(|&i| self.weights[i]).collect(),
         }
     }
 
@@ -279,7 +313,8 @@ impl Dataset {
         let labels = labels::encode(self.y.iter().map(|&class| names[class].as_str()));
         let mut schema = self.schema.clone();
         schema.target.numeric = labels.numeric;
-        Self { x: self.x.clone(), y: labels.y, classes: labels.classes, schema }
+        let (x, weights) = (self.x.clone(), self.weights.clone());
+        Self { x, y: labels.y, classes: labels.classes, schema, weights }
     }
 
     fn without_empty_classes(mut self) -> Self {

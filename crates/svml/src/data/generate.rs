@@ -7,14 +7,16 @@ use rand_distr::StandardNormal;
 use super::Dataset;
 use crate::error::{Error, Result};
 use crate::linalg::{self, Block, Matrix};
-use crate::metric::Metric;
+use crate::metric::{Form, Metric};
 
-/// Two classes, the inside and the outside of a ball in a few hidden directions; all other
-/// directions are correlated noise.
+/// Two classes, the inside and the outside of a ball in a few hidden directions, or more classes, a
+/// cluster each in those directions; all other directions are correlated noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generator {
     /// Number of rows. Default: 500.
     pub rows: usize,
+    /// Number of classes. Default: 2.
+    pub classes: usize,
     /// Directions that decide the class. Default: 2.
     pub informative: usize,
     /// Directions that do not. Default: 8.
@@ -24,7 +26,7 @@ pub struct Generator {
     pub rotated: bool,
     /// Share of labels that are flipped: no classifier can have a lower error. Default: 0.05.
     pub flipped: f64,
-    /// Seed of the rotation. Generators that differ only in `seed` draw from the same
+    /// Seed of the rotation and of the clusters. Generators that differ only in `seed` draw from the same
     /// distribution. Default: 0.
     pub rotation_seed: u64,
     /// Seed of the rows. Default: 0.
@@ -35,6 +37,7 @@ impl Default for Generator {
     fn default() -> Self {
         Self {
             rows: 500,
+            classes: 2,
             informative: 2,
             noise: 8,
             rotated: true,
@@ -44,6 +47,9 @@ impl Default for Generator {
         }
     }
 }
+
+/// Standard deviation of a cluster, where that of the centres is 1.
+const CLUSTER: f64 = 0.25;
 
 /// Generated rows and the truth behind them.
 #[derive(Clone, Debug)]
@@ -59,18 +65,22 @@ impl Generator {
     /// Draws the rows.
     pub fn generate(&self) -> Result<Generated> {
         let d = self.informative + self.noise;
-        if self.informative == 0 || self.rows == 0 || !(0.0..=0.5).contains(&self.flipped) {
+        let enough = self.informative > 0 && self.rows > 0 && self.classes >= 2;
+        if !enough || !(0.0..=0.5).contains(&self.flipped) {
             return Err(Error::Parameter {
                 name: "generator",
                 value: format!("{self:?}"),
-                bound: "of at least 1 row and 1 informative direction, with flipped in 0 .. 0.5"
+                bound: "of at least 1 row, 2 classes and 1 informative direction, with flipped in 0 .. 0.5"
                     .to_owned(),
             });
         }
+        let mut fixed = ChaCha8Rng::seed_from_u64(self.rotation_seed);
         let basis = match self.rotated {
-            true => random_rotation(d, &mut ChaCha8Rng::seed_from_u64(self.rotation_seed)),
+            true => random_rotation(d, &mut fixed),
             false => Matrix::from_fn(d, d, |i, j| if i == j { 1.0 } else { 0.0 }),
         };
+        let centres: Vec<Vec<f64>> =
+            (0..self.classes).map(|_| normals(self.informative, &mut fixed)).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         // Noise columns share hidden factors, so that they are correlated among themselves.
         let factors = self.noise.div_ceil(3);
@@ -79,12 +89,21 @@ impl Generator {
         let median = k * (1.0 - 2.0 / (9.0 * k)).powi(3);
         let (mut hidden, mut labels) = (Vec::with_capacity(self.rows * d), Vec::new());
         for _ in 0..self.rows {
-            let signal: Vec<f64> = normals(self.informative, &mut rng);
+            let mut signal: Vec<f64> = normals(self.informative, &mut rng);
             let shared = normals(factors, &mut rng);
             let own = normals(self.noise, &mut rng);
-            let radius: f64 = signal.iter().map(|s| s * s).sum();
             let flip = rng.random::<f64>() < self.flipped;
-            labels.push(if (radius < median) != flip { "inside" } else { "outside" });
+            labels.push(if self.classes == 2 {
+                let radius: f64 = signal.iter().map(|s| s * s).sum();
+                if (radius < median) != flip { "inside".to_owned() } else { "outside".to_owned() }
+            } else {
+                let class = rng.random_range(0..self.classes);
+                for (s, centre) in signal.iter_mut().zip(&centres[class]) {
+                    *s = CLUSTER * *s + centre;
+                }
+                let label = if flip { rng.random_range(0..self.classes) } else { class };
+                format!("c{label:02}")
+            });
             hidden.extend(signal);
             hidden.extend(own.iter().enumerate().map(|(j, e)| 0.8 * shared[j % factors] + 0.6 * e));
         }
@@ -113,6 +132,10 @@ fn random_rotation(d: usize, rng: &mut impl Rng) -> Matrix {
 /// divided by `scale` before the metric applies (1 for those that are not).
 pub fn subspace_found(metric: &Metric, scale: &[f64], directions: &Matrix) -> f64 {
     let k = directions.rows();
+    if metric.form() == Form::Sphere {
+        // All directions count the same: none leads.
+        return k as f64 / directions.cols() as f64;
+    }
     let truth = orthonormal_rows(Matrix::from_fn(k, directions.cols(), |i, j| {
         directions[(i, j)] * scale[j]
     }));
@@ -142,7 +165,6 @@ fn orthonormal_rows(mut m: Matrix) -> Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::Form;
 
     #[test]
     fn the_truth_decides_the_class() {

@@ -97,7 +97,8 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
     let names = (1..=width).map(|index| index.to_string()).collect();
     let mut schema = Schema::of_numbers(names, target, Format::Libsvm);
     schema.missing = options.missing;
-    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema })
+    let weights = vec![1.0; x.rows()];
+    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema, weights })
 }
 
 /// Reads rows of `width` columns; entries beyond are left out. Labels are given if every row has a number

@@ -24,32 +24,33 @@ pub struct Scaler {
 }
 
 impl Scaler {
-    /// Learns from the rows of `x`, whose missing values are NaN.
-    pub fn fit(x: &Matrix, kinds: &[Encoded]) -> Self {
+    /// Learns from the rows of `x`, whose missing values are NaN, each counted with its weight.
+    pub fn fit(x: &Matrix, weights: &[f64], kinds: &[Encoded]) -> Self {
+        let column = |k: usize| x.col(k).zip(weights.iter().copied());
         let mut fill: Vec<f64> = (0..x.cols())
             .map(|k| match kinds[k] {
-                Encoded::Code => most_frequent(x.col(k)),
-                _ => mean(x.col(k)),
+                Encoded::Code => most_frequent(column(k)),
+                _ => mean(column(k)),
             })
             .collect();
         fill_indicators(&mut fill, kinds);
         let filled = |k: usize| {
             let fill = fill[k];
-            x.col(k).map(move |v| if v.is_nan() { fill } else { v })
+            column(k).map(move |(v, w)| (if v.is_nan() { fill } else { v }, w))
         };
         let (mut means, mut scales) = (Vec::new(), Vec::new());
         for k in 0..x.cols() {
-            // In units of the largest value, so that squares neither overflow nor vanish.
             let (low, high) = filled(k)
-                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), (v, _)| (l.min(v), h.max(v)));
             if low >= high {
                 means.push(if low.is_finite() { low } else { 0.0 });
                 scales.push(0.0);
                 continue;
             }
+            // In units of the largest value, so that squares neither overflow nor vanish.
             let unit = low.abs().max(high.abs());
-            let center = mean(filled(k).map(|v| v / unit));
-            let variance = mean(filled(k).map(|v| (v / unit - center).powi(2)));
+            let center = mean(filled(k).map(|(v, w)| (v / unit, w)));
+            let variance = mean(filled(k).map(|(v, w)| ((v / unit - center).powi(2), w)));
             means.push(center * unit);
             scales.push(variance.sqrt() * unit);
         }
@@ -98,22 +99,25 @@ impl Scaler {
     }
 }
 
-/// Mean of the values that are not missing; 0 if all are.
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
+/// Weighted mean of the values that are not missing; 0 if all are.
+fn mean(values: impl Iterator<Item = (f64, f64)>) -> f64 {
     // Incremental, so that sums of large numbers do not overflow.
-    let mut mean = 0.0;
-    for (seen, v) in values.filter(|v| !v.is_nan()).enumerate() {
-        mean += (v - mean) / (seen + 1) as f64;
+    let (mut mean, mut total) = (0.0, 0.0);
+    for (v, weight) in values.filter(|(v, w)| !v.is_nan() && *w > 0.0) {
+        total += weight;
+        mean += (v - mean) * (weight / total);
     }
     mean
 }
 
-/// The most frequent value that is not missing, the smallest of them in a tie; 0 if all are missing.
-fn most_frequent(values: impl Iterator<Item = f64>) -> f64 {
-    let mut sorted: Vec<f64> = values.filter(|v| !v.is_nan()).collect();
-    sorted.sort_by(f64::total_cmp);
-    let groups = sorted.chunk_by(|a, b| a == b);
-    groups.rev().max_by_key(|group| group.len()).map_or(0.0, |group| group[0])
+/// The value of the largest weight that is not missing, the smallest of them in a tie; 0 if all are
+/// missing.
+fn most_frequent(values: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let mut sorted: Vec<(f64, f64)> = values.filter(|(v, _)| !v.is_nan()).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let groups = sorted.chunk_by(|a, b| a.0 == b.0);
+    let weighed = groups.map(|group| (group[0].0, group.iter().map(|(_, w)| w).sum::<f64>()));
+    weighed.fold((0.0, 0.0), |best, group| if group.1 > best.1 { group } else { best }).0
 }
 
 /// Turns the shares of the indicator columns of one categorical column into the most frequent
@@ -139,11 +143,12 @@ mod tests {
     use super::*;
 
     const NAN: f64 = f64::NAN;
+    const ONES: [f64; 4] = [1.0; 4];
 
     #[test]
     fn standardises_and_fills() {
         let x = Matrix::from_rows(&[[1.0, 5.0, 2.0], [3.0, 5.0, 0.0], [NAN, 5.0, 2.0]]).unwrap();
-        let scaler = Scaler::fit(&x, &[Encoded::Number, Encoded::Number, Encoded::Code]);
+        let scaler = Scaler::fit(&x, &ONES, &[Encoded::Number, Encoded::Number, Encoded::Code]);
         assert_eq!(scaler.fill, [2.0, 5.0, 2.0]);
         assert_eq!(scaler.constant().collect::<Vec<_>>(), [1]);
         let out = scaler.apply(&x);
@@ -165,15 +170,35 @@ mod tests {
             [NAN, NAN, 0.0, 1.0],
         ])
         .unwrap();
-        let scaler = Scaler::fit(&x, &[group(0), group(0), group(1), group(1)]);
+        let scaler = Scaler::fit(&x, &ONES, &[group(0), group(0), group(1), group(1)]);
         assert_eq!(scaler.fill, [0.0, 1.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_weight_counts_as_repetition() {
+        let kinds = [Encoded::Number, Encoded::Code];
+        let once = Matrix::from_rows(&[[1.0, 5.0], [2.0, 7.0], [NAN, 5.0], [9.0, NAN]]).unwrap();
+        let twice = Matrix::from_rows(&[
+            [1.0, 5.0],
+            [2.0, 7.0],
+            [2.0, 7.0],
+            [2.0, 7.0],
+            [NAN, 5.0],
+            [9.0, NAN],
+        ]);
+        let a = Scaler::fit(&once, &[1.0, 3.0, 1.0, 1.0], &kinds);
+        let b = Scaler::fit(&twice.unwrap(), &[1.0; 6], &kinds);
+        assert_eq!(a.fill[1], 7.0);
+        for (a, b) in [(&a.fill, &b.fill), (&a.mean, &b.mean), (&a.scale, &b.scale)] {
+            assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-14), "{a:?} {b:?}");
+        }
     }
 
     #[test]
     fn extreme_magnitudes_survive() {
         for unit in [1e300, 1e150, 1e-150, 5e-324, 1e-310] {
             let x = Matrix::from_rows(&[[-unit], [unit], [3.0 * unit]]).unwrap();
-            let out = Scaler::fit(&x, &[Encoded::Number]).apply(&x);
+            let out = Scaler::fit(&x, &ONES, &[Encoded::Number]).apply(&x);
             assert!(out.as_slice().iter().all(|v| v.abs() < 2.5), "{unit:e}: {out:?}");
             assert!(out[(2, 0)] > out[(1, 0)] && out[(1, 0)] > out[(0, 0)], "{unit:e}");
         }

@@ -73,7 +73,8 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
         });
     }
     let x = encode(&table, &rows, &features, &schema.columns, options.missing)?;
-    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema })
+    let weights = vec![1.0; x.rows()];
+    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema, weights })
 }
 
 /// The error for a column that is not there.

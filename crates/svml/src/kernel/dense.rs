@@ -160,16 +160,31 @@ impl Gram for DenseGram<'_> {
             Form::Rank(_) => self.metric.transform(self.x),
             _ => Matrix::default(),
         };
-        let mut total = vec![0.0; self.metric.values().len()];
-        for outer in weights {
-            let part = match self.metric.form() {
-                Form::Sphere | Form::Diagonal => self.contract_diagonal(outer),
-                Form::Full => self.contract_full(outer),
-                Form::Rank(_) => self.contract_rank(outer, &z),
-            };
-            total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+        let parts: Vec<Matrix> = weights
+            .par_iter()
+            .filter(|outer| !outer.rows.is_empty() && !outer.cols.is_empty())
+            .map(|outer| match self.metric.form() {
+                Form::Sphere | Form::Diagonal => self.diagonal_of_q(outer),
+                Form::Full => self.q(outer),
+                Form::Rank(_) => self.l_times_q(outer, &z),
+            })
+            .collect();
+        let Some(first) = parts.first() else { return vec![0.0; self.metric.values().len()] };
+        let mut q = Matrix::zeros(first.rows(), first.cols());
+        for part in parts {
+            q.as_mut_slice().iter_mut().zip(part.as_slice()).for_each(|(q, part)| *q += part);
         }
-        total
+        let l = self.metric.values();
+        let mut gradient = match self.metric.form() {
+            Form::Sphere => vec![l[0] * q.as_slice().iter().sum::<f64>()],
+            Form::Diagonal => l.iter().zip(q.as_slice()).map(|(l, q)| l * q).collect(),
+            Form::Full => {
+                linalg::multiply((&self.metric.components()).into(), (&q).into()).into_vec()
+            }
+            Form::Rank(_) => q.into_vec(),
+        };
+        gradient.iter_mut().for_each(|v| *v *= -2.0);
+        gradient
     }
 }
 
@@ -225,26 +240,24 @@ impl DenseGram<'_> {
         Weighted { forward, backward }
     }
 
-    /// Sphere and diagonal need only the diagonal of Q.
-    fn contract_diagonal(&self, outer: &Outer<'_>) -> Vec<f64> {
+    /// The diagonal of Q. // (1, d)
+    fn diagonal_of_q(&self, outer: &Outer<'_>) -> Matrix {
         let d = self.x.cols();
         let Weighted { forward, backward } = self.weigh(outer, self.x, false);
-        let mut q = vec![0.0; d];
+        let mut q = Matrix::zeros(1, d);
+        let sums = q.row_mut(0);
         for (&i, wx) in outer.rows.iter().zip(forward.iter_rows()) {
             let x = self.x.row(i);
-            (0..d).for_each(|k| q[k] += x[k] * (wx[d] * x[k] - 2.0 * wx[k]));
+            (0..d).for_each(|k| sums[k] += x[k] * (wx[d] * x[k] - 2.0 * wx[k]));
         }
         for (&j, w) in outer.cols.iter().zip(backward.as_slice()) {
-            q.iter_mut().zip(self.x.row(j)).for_each(|(q, x)| *q += w * x * x);
+            sums.iter_mut().zip(self.x.row(j)).for_each(|(q, x)| *q += w * x * x);
         }
-        match self.metric.form() {
-            Form::Sphere => vec![-2.0 * self.metric.values()[0] * q.iter().sum::<f64>()],
-            _ => q.iter().zip(self.metric.values()).map(|(q, l)| -2.0 * l * q).collect(),
-        }
+        q
     }
 
-    /// Q as H + H' + X_c' diag(W' 1) X_c with H = X_r' (diag(W 1) X_r / 2 - W X_c).
-    fn contract_full(&self, outer: &Outer<'_>) -> Vec<f64> {
+    /// Q as H + H' + X_c' diag(W' 1) X_c with H = X_r' (diag(W 1) X_r / 2 - W X_c). // (d, d)
+    fn q(&self, outer: &Outer<'_>) -> Matrix {
         let d = self.x.cols();
         let Weighted { forward, backward } = self.weigh(outer, self.x, false);
         let x_r = self.x.select_rows(outer.rows);
@@ -255,13 +268,12 @@ impl DenseGram<'_> {
         let x_c = self.x.select_rows(outer.cols);
         let scaled = scaled_rows(self.x, outer.cols, backward.as_slice(), true);
         let c = linalg::multiply(Block::from(&x_c).t(), (&scaled).into());
-        let q = Matrix::from_fn(d, d, |i, j| h[(i, j)] + h[(j, i)] + c[(i, j)]);
-        self.minus_two_l_times(&q)
+        Matrix::from_fn(d, d, |i, j| h[(i, j)] + h[(j, i)] + c[(i, j)])
     }
 
     /// L Q = (diag(W 1) Z_r - W Z_c)' X_r + (diag(W' 1) Z_c - W' Z_r)' X_c: products with K have
-    /// r columns where those of the full form have d.
-    fn contract_rank(&self, outer: &Outer<'_>, z: &Matrix) -> Vec<f64> {
+    /// r columns where those of the full form have d. // (rank, d)
+    fn l_times_q(&self, outer: &Outer<'_>, z: &Matrix) -> Matrix {
         let rank = z.cols();
         let Weighted { forward, backward } = self.weigh(outer, z, true);
         let side = |weighted: &Matrix, rows: &[usize]| {
@@ -270,14 +282,10 @@ impl DenseGram<'_> {
             });
             linalg::multiply(Block::from(&left).t(), (&self.x.select_rows(rows)).into())
         };
-        let (r, c) = (side(&forward, outer.rows), side(&backward, outer.cols));
-        r.as_slice().iter().zip(c.as_slice()).map(|(r, c)| -2.0 * (r + c)).collect()
-    }
-
-    fn minus_two_l_times(&self, q: &Matrix) -> Vec<f64> {
-        let mut out = linalg::multiply((&self.metric.components()).into(), q.into()).into_vec();
-        out.iter_mut().for_each(|v| *v *= -2.0);
-        out
+        let mut sum = side(&forward, outer.rows);
+        let c = side(&backward, outer.cols);
+        sum.as_mut_slice().iter_mut().zip(c.as_slice()).for_each(|(sum, c)| *sum += c);
+        sum
     }
 }
 

@@ -7,6 +7,9 @@ use super::dense::DenseGram;
 use crate::error::Result;
 use crate::linalg::{self, Block, Cholesky, Matrix, SmallSystem, dot};
 
+/// Columns of the inverse that are computed at a time.
+const COLUMNS: usize = 128;
+
 /// The factorisation of K[set, set] + diag(ridge), by Cholesky for a base set S and, when the set
 /// has moved a little since, by a border around that factor.
 ///
@@ -195,5 +198,21 @@ impl Factor for DenseFactor<'_, '_> {
         for (c, x) in c.chunks_exact(n).zip(x.chunks_exact_mut(set)) {
             border.kept.iter().for_each(|&(i, j)| x[i] = c[j]);
         }
+    }
+
+    fn inverse_diagonal(&self, positions: &[usize]) -> Vec<f64> {
+        let Some(cholesky) = &self.cholesky else { return Vec::new() };
+        if self.border.is_none() {
+            return cholesky.inverse_diagonal(positions);
+        }
+        let n = self.border.as_ref().map_or(0, |border| border.kept.len() + border.added.len());
+        (positions.chunks(COLUMNS))
+            .flat_map(|positions| {
+                let mut columns = vec![0.0; positions.len() * n];
+                (columns.chunks_exact_mut(n)).zip(positions).for_each(|(c, &i)| c[i] = 1.0);
+                self.solve(&mut columns);
+                columns.chunks_exact(n).zip(positions).map(|(c, &i)| c[i]).collect::<Vec<_>>()
+            })
+            .collect()
     }
 }

@@ -38,12 +38,16 @@ pub trait Gram: Sync {
 
 /// A factorisation of K[set, set] + diag(ridge), ready to solve systems.
 pub trait Factor: Sync {
-    /// Turns this into the factorisation for another set of the same K, reusing what it can.
+    /// Turns this into the factorisation for another set of the same K, reusing what it can. The
+    /// ridge of a row that stays must stay too.
     fn update(&mut self, set: &[usize], ridge: &[f64]) -> Result<()>;
 
     /// x <- (K[set, set] + diag(ridge))^-1 x for each of the columns (in the order of the set, one
     /// after the other) in `x`.
     fn solve(&self, x: &mut [f64]);
+
+    /// Some entries of the diagonal of the inverse, by their position in the set.
+    fn inverse_diagonal(&self, positions: &[usize]) -> Vec<f64>;
 }
 
 /// Part of d loss / d K: the outer product `left right'` in the block K[rows, cols].
@@ -59,27 +63,30 @@ pub struct Outer<'a> {
     pub right: &'a [f64],
 }
 
-/// The expansion of equation (1) without the sign: h(x) = sum_j beta_j k(x, x_j) + b, for rows
-/// `z` and support rows `support`, both already mapped by L.
-pub fn expand(z: &Matrix, support: &Matrix, beta: &[f64], bias: f64) -> Vec<f64> {
+/// The sums of equation (1), sum_j beta_j k(x, x_j), for rows `z` and support rows `support`, both
+/// already mapped by L, and each row of coefficients in `beta`. // (rows of z, rows of beta)
+pub fn expand(z: &Matrix, support: &Matrix, beta: &Matrix) -> Matrix {
     let norms = sq_norms(support);
-    let mut h = vec![bias; z.rows()];
-    h.par_chunks_mut(TILE_ROWS).enumerate().for_each(|(t, h)| {
-        let first = t * TILE_ROWS;
-        let mut tile = vec![0.0; h.len() * TILE_COLS.min(support.rows())];
+    let mut sums = Matrix::zeros(z.rows(), beta.rows());
+    let width = beta.rows().max(1);
+    sums.as_mut_slice().par_chunks_mut(TILE_ROWS * width).enumerate().for_each(|(t, sums)| {
+        let (first, count) = (t * TILE_ROWS, sums.len() / width);
+        let mut tile = vec![0.0; count * TILE_COLS.min(support.rows())];
         for start in (0..support.rows()).step_by(TILE_COLS) {
             let cols = TILE_COLS.min(support.rows() - start);
-            let rows = rows_of(z, first, h.len());
+            let rows = rows_of(z, first, count);
             linalg::product(&mut tile, cols, -2.0, rows, rows_of(support, start, cols).t());
-            for (i, h) in h.iter_mut().enumerate() {
+            for (i, sums) in sums.chunks_exact_mut(width).enumerate() {
                 let row = &mut tile[i * cols..(i + 1) * cols];
                 let z = z.row(first + i);
                 exp_neg_sq_dist(row, dot(z, z), &norms[start..start + cols]);
-                *h += dot(row, &beta[start..start + cols]);
+                for (sum, beta) in sums.iter_mut().zip(beta.iter_rows()) {
+                    *sum += dot(row, &beta[start..start + cols]);
+                }
             }
         }
     });
-    h
+    sums
 }
 
 /// Rows and columns of a tile: 64 x 512 values of a tile stay in the second-level cache.

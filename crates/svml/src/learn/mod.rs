@@ -10,7 +10,34 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::linalg::Matrix;
+use crate::multiclass::Labelled;
 use crate::watch::Watch;
+
+/// What a learner learns from: standardised rows with their classes and weights, in an order that
+/// does not depend on how they came.
+#[derive(Clone, Copy)]
+pub struct Sample<'a> {
+    /// The rows. // (n, d)
+    pub x: &'a Matrix,
+    /// Class of each row, below `classes`.
+    pub class: &'a [usize],
+    /// Weight of each row, positive.
+    pub weight: &'a [f64],
+    /// Number of classes, at least 2.
+    pub classes: usize,
+}
+
+impl Sample<'_> {
+    /// Some of the rows, renumbered from `first` in the order given.
+    pub(crate) fn labelled(&self, rows: &[usize], first: usize) -> Labelled {
+        Labelled {
+            index: (first..first + rows.len()).collect(),
+            class: rows.iter().map(|&i| self.class[i]).collect(),
+            weight: rows.iter().map(|&i| self.weight[i]).collect(),
+        }
+    }
+}
 
 /// One accepted step of a learner.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,15 +46,15 @@ pub struct Step {
     pub iteration: usize,
     /// The value that is minimised: surrogate plus regulariser.
     pub loss: f64,
-    /// Share of training rows on the wrong side.
+    /// Share of training rows misclassified, by weight.
     pub train_error: f64,
-    /// Share of validation rows on the wrong side.
+    /// Share of validation rows misclassified.
     pub valid_error: f64,
-    /// Share of hold-out rows on the wrong side.
+    /// Share of hold-out rows misclassified.
     pub hold_error: f64,
     /// C.
     pub cost: f64,
-    /// Number of support vectors |S|.
+    /// Number of support vectors, of all machines together.
     pub support: usize,
     /// Length of the step in the learner's variables.
     pub step: f64,

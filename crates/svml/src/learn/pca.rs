@@ -5,10 +5,12 @@ use crate::linalg::{self, Block, Matrix};
 use crate::metric::{Form, Metric};
 
 /// Projection on the `rank` leading principal directions of the rows of `x` (whose columns have
-/// mean 0), scaled so that the mean squared distance is that of L = I/sqrt(d) on standardised
-/// data, 2.
-pub fn pca(x: &Matrix, rank: usize) -> Result<Metric> {
+/// mean 0), each counted with its weight, scaled so that the mean squared distance is that of
+/// L = I/sqrt(d) on standardised data, 2.
+pub fn pca(x: &Matrix, weights: &[f64], rank: usize) -> Result<Metric> {
     let (n, d) = (x.rows(), x.cols());
+    let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let x = &Matrix::from_fn(n, d, |i, k| x[(i, k)] * (weights[i] / total).sqrt());
     // Eigenvectors of the smaller of X'X and XX'; from the latter v = X'u / |X'u|.
     let x_block = Block::from(x);
     let failed = || Error::Parameter {
@@ -31,14 +33,14 @@ pub fn pca(x: &Matrix, rank: usize) -> Result<Metric> {
             // The sign of an eigenvector is arbitrary: its largest entry is made positive.
             let top =
                 v.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
-            if length > 1e-12 * (d as f64).sqrt() {
+            if length > 1e-12 {
                 let scale = top.signum() / length;
                 l.row_mut(r).iter_mut().zip(v).for_each(|(l, v)| *l = *v * scale);
             }
         }
     }
     let z = linalg::multiply(x_block, Block::from(&l).t());
-    let variance = z.as_slice().iter().map(|z| z * z).sum::<f64>() / n.max(1) as f64;
+    let variance = z.as_slice().iter().map(|z| z * z).sum::<f64>();
     let scale = if variance > 0.0 { variance.sqrt().recip() } else { 1.0 };
     let values = l.into_vec().into_iter().map(|l| l * scale).collect();
     Metric::new(Form::Rank(rank), d, values)
@@ -56,7 +58,7 @@ mod tests {
                 let t = i as f64 - (n as f64 - 1.0) / 2.0;
                 t * (k + 1) as f64 + if k == 0 { 0.01 * (t * t - 1.0) } else { 0.0 }
             });
-            let metric = pca(&x, 1).unwrap();
+            let metric = pca(&x, &vec![1.0; n], 1).unwrap();
             let l = metric.components();
             let scale = l[(0, d - 1)] / d as f64;
             for k in 0..d {
@@ -71,7 +73,7 @@ mod tests {
     #[test]
     fn a_rank_above_that_of_the_data_gives_zero_rows() {
         let x = Matrix::from_rows(&[[1.0, 1.0, 0.0], [-1.0, -1.0, 0.0]]).unwrap();
-        let l = pca(&x, 3).unwrap().components();
+        let l = pca(&x, &[1.0; 2], 3).unwrap().components();
         assert!(l.row(0).iter().all(|v| v.is_finite()) && l[(0, 0)] > 0.0);
         assert!(l.as_slice().iter().all(|v| v.is_finite()));
     }

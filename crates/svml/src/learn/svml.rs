@@ -5,14 +5,15 @@
 
 use std::time::{Duration, Instant};
 
-use crate::criterion::{self, Evaluation, Rows};
+use crate::criterion::{self, Evaluation, Pair};
 use crate::data::Split;
 use crate::error::{Error, Result};
-use crate::kernel::{DenseGram, Gram, expand};
-use crate::learn::{Control, Step, pca};
+use crate::kernel::{DenseGram, Gram};
+use crate::learn::{Control, Sample, Step, pca};
 use crate::linalg::Matrix;
 use crate::loss::{Sigmoid, zero_one};
 use crate::metric::{Form, Metric};
+use crate::multiclass::{Ensemble, Labelled, decide, pairs, vote};
 use crate::optimise::{Accepted, Limits, Objective, Stop, minimise};
 use crate::params::{COST_RANGE, Params};
 use crate::svm::Machine;
@@ -25,9 +26,10 @@ pub struct Learned {
     pub metric: Metric,
     /// C.
     pub cost: f64,
-    /// The machine on the training part, with support vectors as row indices of the data.
-    pub machine: Machine,
-    /// Worst violation of that machine's optimality conditions.
+    /// The machine of each pair of classes on the training part, with support vectors as row indices
+    /// of the sample.
+    pub machines: Vec<Machine>,
+    /// Worst violation of their optimality conditions.
     pub residual: f64,
     /// Every accepted step.
     pub trace: Vec<Step>,
@@ -37,29 +39,32 @@ pub struct Learned {
     pub stop: Stop,
 }
 
-/// Learns from standardised rows `x` with labels `y` = +-1, divided as `split` says.
+/// Learns from a sample that is divided as `split` says.
 pub fn learn(
-    x: &Matrix,
-    y: &[f64],
+    sample: &Sample<'_>,
     split: &Split,
     params: &Params,
     control: &mut Control<'_>,
     watch: &Watch,
 ) -> Result<Learned> {
-    params.validate(x.cols())?;
-    let initial = initial_metric(x, params.form)?;
+    params.validate(sample.x.cols())?;
+    let initial = initial_metric(sample, params.form)?;
     // The kernel's rows are the training rows followed by the validation rows.
-    let x_fit = x.select_rows(&[split.train.as_slice(), &split.valid].concat());
-    let x_hold = x.select_rows(&split.hold);
-    let labels = |rows: &[usize]| rows.iter().map(|&i| y[i]).collect::<Vec<_>>();
-    let (t, v) = (split.train.len(), split.valid.len());
+    let x_fit = sample.x.select_rows(&[split.train.as_slice(), &split.valid].concat());
+    let t = split.train.len();
+    let (train, valid) = (sample.labelled(&split.train, 0), sample.labelled(&split.valid, t));
     let mut descent = Descent {
         gram: DenseGram::new(&x_fit, t, &initial, watch)?,
-        train: Rows { index: (0..t).collect(), y: labels(&split.train) },
-        valid: Rows { index: (t..t + v).collect(), y: labels(&split.valid) },
+        pairs: pairs(sample.classes)
+            .into_iter()
+            .map(|pair| Pair { train: train.of_pair(pair), valid: valid.of_pair(pair) })
+            .collect(),
+        train,
+        valid,
+        hold: sample.labelled(&split.hold, 0),
+        x_hold: &sample.x.select_rows(&split.hold),
         x_fit: &x_fit,
-        x_hold: &x_hold,
-        y_hold: labels(&split.hold),
+        classes: sample.classes,
         variables: Variables::new(initial, params.lambda),
         params,
         control,
@@ -83,19 +88,21 @@ pub fn learn(
         Err(error) => return Err(error),
     };
     let Descent { best, trace, .. } = descent;
-    let Best { iteration, metric, cost, mut machine, residual, .. } =
+    let Best { iteration, metric, cost, mut machines, residual, .. } =
         best.ok_or(Error::Interrupted)?;
-    machine.support.iter_mut().for_each(|row| *row = split.train[*row]);
-    Ok(Learned { metric, cost, machine, residual, trace, best: iteration, stop })
+    let support = machines.iter_mut().flat_map(|machine| &mut machine.support);
+    support.for_each(|row| *row = split.train[*row]);
+    Ok(Learned { metric, cost, machines, residual, trace, best: iteration, stop })
 }
 
 /// Length of the first step in the optimiser's variables, which are of order one.
 const FIRST_STEP: f64 = 0.3;
 
 /// L0: the usual kernel width sigma^2 = d, or the principal components.
-fn initial_metric(x: &Matrix, form: Form) -> Result<Metric> {
+fn initial_metric(sample: &Sample<'_>, form: Form) -> Result<Metric> {
+    let x = sample.x;
     if let Form::Rank(rank) = form {
-        return pca::pca(x, rank);
+        return pca::pca(x, sample.weight, rank);
     }
     // Columns that are constant (and so zero here) do not count.
     let varying = (0..x.cols()).filter(|&k| x.col(k).any(|v| v != 0.0)).count();
@@ -141,7 +148,7 @@ impl Variables {
     fn regularise(&self, metric: &Metric, d_metric: &mut [f64]) -> f64 {
         let (now, start) = (metric.values(), self.initial.values());
         let size: f64 = start.iter().map(|v| v * v).sum();
-        // L0 is zero if no column varies.
+        // The principal components of columns that do not vary are zero.
         let size = if size > 0.0 { size } else { 1.0 };
         let mut share = 0.0;
         for (d, (now, start)) in d_metric.iter_mut().zip(now.iter().zip(start)) {
@@ -169,7 +176,7 @@ impl Variables {
             };
         }
         // Where C is held at the end of its range the loss does not depend on it.
-        let inside = (COST_RANGE.0..=COST_RANGE.1).contains(&theta[last].exp());
+        let inside = (COST_RANGE.0.ln()..=COST_RANGE.1.ln()).contains(&theta[last]);
         out[last] = if inside { d_log_cost } else { 0.0 };
     }
 }
@@ -181,7 +188,7 @@ struct Best {
     result: (f64, f64),
     metric: Metric,
     cost: f64,
-    machine: Machine,
+    machines: Vec<Machine>,
     residual: f64,
 }
 
@@ -196,11 +203,13 @@ struct Evaluated {
 /// The objective of SVML with its early stopping.
 struct Descent<'a, 'c> {
     gram: DenseGram<'a>,
-    train: Rows,
-    valid: Rows,
+    pairs: Vec<Pair>,
+    train: Labelled,
+    valid: Labelled,
+    hold: Labelled,
     x_fit: &'a Matrix,
     x_hold: &'a Matrix,
-    y_hold: Vec<f64>,
+    classes: usize,
     variables: Variables,
     params: &'a Params,
     control: &'a mut Control<'c>,
@@ -213,6 +222,22 @@ struct Descent<'a, 'c> {
     trace: Vec<Step>,
 }
 
+impl Descent<'_, '_> {
+    /// Mean of the surrogate over the hold-out rows of all pairs.
+    fn mean_surrogate(&self, outputs: &Matrix) -> f64 {
+        let surrogate = Sigmoid { steepness: self.params.steepness };
+        let (mut sum, mut total) = (0.0, 0.0);
+        for (p, pair) in pairs(self.classes).into_iter().enumerate() {
+            let rows = self.hold.of_pair(pair);
+            for ((&row, y), w) in rows.index.iter().zip(&rows.y).zip(&rows.weight) {
+                sum += w * surrogate.value_and_slope(y * outputs[(row, p)]).0;
+                total += w;
+            }
+        }
+        sum / total.max(f64::MIN_POSITIVE)
+    }
+}
+
 impl Objective for Descent<'_, '_> {
     /// Lines 3 to 5 of Algorithm 1: kernel matrix, machine, gradient.
     fn evaluate(&mut self, theta: &[f64], gradient: &mut [f64]) -> Result<f64> {
@@ -221,10 +246,9 @@ impl Objective for Descent<'_, '_> {
             return Ok(f64::INFINITY);
         };
         self.gram.set_metric(&metric)?;
-        let start = self.last.as_ref().map(|last| last.evaluation.machine.support.as_slice());
+        let starts = self.last.as_ref().map_or(&[][..], |last| &last.evaluation.machines);
         let surrogate = Sigmoid { steepness: self.params.steepness };
-        let evaluated =
-            criterion::hold_out(&self.gram, &self.train, &self.valid, cost, surrogate, start);
+        let evaluated = criterion::hold_out(&self.gram, &self.pairs, cost, surrogate, starts);
         let mut evaluation = match evaluated {
             // L is so large that rounding hides which rows are close: too far.
             Err(Error::NotPositiveDefinite { .. }) => return Ok(f64::INFINITY),
@@ -248,26 +272,42 @@ impl Objective for Descent<'_, '_> {
         let Some(Evaluated { metric, cost, evaluation, .. }) = &self.last else {
             return Ok(None);
         };
-        let machine = &evaluation.machine;
-        let support = metric.transform(&self.x_fit.select_rows(&machine.support));
-        let hold = expand(&metric.transform(self.x_hold), &support, &machine.beta, machine.bias);
-        let surrogate = Sigmoid { steepness: self.params.steepness };
+        let ensemble =
+            Ensemble::new(&evaluation.machines, self.classes, |row| self.train.class[row]);
+        let mapped = metric.transform(&self.x_fit.select_rows(&ensemble.support));
+        let error = |outputs: &Matrix, rows: &Labelled| {
+            zero_one(&decide(&vote(outputs, self.classes)), &rows.class, &rows.weight)
+        };
+        let hold = ensemble.outputs(&metric.transform(self.x_hold), &mapped);
+        let (train_error, valid_error) = if let ([train], [valid]) =
+            (&evaluation.train_outputs[..], &evaluation.valid_outputs[..])
+        {
+            let column = |h: &[f64]| Matrix::from_fn(h.len(), 1, |i, _| h[i]);
+            (error(&column(train), &self.train), error(&column(valid), &self.valid))
+        } else {
+            // Each machine knows the rows of its own classes only: the vote needs all of them.
+            let fit = ensemble.outputs(&metric.transform(self.x_fit), &mapped);
+            (
+                error(&fit.select_rows(&self.train.index), &self.train),
+                error(&fit.select_rows(&self.valid.index), &self.valid),
+            )
+        };
         let step = Step {
             iteration: self.trace.len(),
             loss: accepted.value,
-            train_error: zero_one(&evaluation.train_outputs, &self.train.y),
-            valid_error: zero_one(&evaluation.valid_outputs, &self.valid.y),
-            hold_error: zero_one(&hold, &self.y_hold),
+            train_error,
+            valid_error,
+            hold_error: error(&hold, &self.hold),
             cost: *cost,
-            support: machine.support.len(),
+            support: ensemble.support.len(),
             step: accepted.step,
             seconds: self.started.elapsed().as_secs_f64(),
         };
         self.trace.push(step);
         // Without hold-out rows (a handful of data) the loss itself decides.
-        let result = match self.y_hold.is_empty() {
+        let result = match self.hold.index.is_empty() {
             true => (accepted.value, 0.0),
-            false => (step.hold_error, surrogate.mean(&hold, &self.y_hold)),
+            false => (step.hold_error, self.mean_surrogate(&hold)),
         };
         if self.best.as_ref().is_none_or(|best| result < best.result) {
             self.best = Some(Best {
@@ -275,7 +315,7 @@ impl Objective for Descent<'_, '_> {
                 result,
                 metric: metric.clone(),
                 cost: *cost,
-                machine: machine.clone(),
+                machines: evaluation.machines.clone(),
                 residual: evaluation.residual,
             });
         }

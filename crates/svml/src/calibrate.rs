@@ -1,0 +1,148 @@
+//! Probabilities: one temperature for all decision values.
+//!
+//! p = softmax(d / temperature) over the decision values d of the classes; of two classes, whose
+//! single value is h, over (0, h). The temperature is positive, so the most probable class is always
+//! the predicted one. It maximises the likelihood of rows that the machines did not see.
+
+use crate::linalg::Matrix;
+use crate::multiclass::decide;
+
+/// The temperature stays inside this range; at its ends probabilities are practically all equal, or
+/// all 0 and 1.
+const TEMPERATURES: (f64, f64) = (1e-3, 1e3);
+
+/// The temperature that fits decision values at rows of known class and weight.
+pub fn temperature(values: &Matrix, class: &[usize], weight: &[f64]) -> f64 {
+    let total: f64 = weight.iter().sum();
+    // Targets as if one more row had been seen on each side: a handful of rows, all on the right
+    // side, must not make the classifier certain.
+    let slack = 1.0 / (total + 2.0);
+    // The negative log-likelihood is convex in t = 1/temperature: its slope has one zero.
+    let slope_and_curvature = |t: f64| {
+        let (mut slope, mut curvature) = (0.0, 0.0);
+        for ((row, &class), &w) in values.iter_rows().zip(class).zip(weight) {
+            let d = logits(row);
+            let p = softmax(&d, t);
+            let others = slack / (d.len() - 1).max(1) as f64;
+            let (mut mean, mut square, mut target) = (0.0, 0.0, 0.0);
+            for (k, (&d, &p)) in d.iter().zip(&p).enumerate() {
+                mean += p * d;
+                square += p * d * d;
+                target += d * if k == class { 1.0 - slack } else { others };
+            }
+            slope += w * (mean - target);
+            curvature += w * (square - mean * mean).max(0.0);
+        }
+        (slope, curvature)
+    };
+    let (mut low, mut high) = (1.0 / TEMPERATURES.1, 1.0 / TEMPERATURES.0);
+    let mut t = 1.0f64;
+    for _ in 0..100 {
+        let (slope, curvature) = slope_and_curvature(t);
+        if slope > 0.0 {
+            high = t
+        } else {
+            low = t
+        }
+        let newton = t - slope / curvature;
+        // Halving in the logarithm where Newton leaves the bracket or stalls.
+        let next = if newton > low && newton < high { newton } else { (low * high).sqrt() };
+        if (next - t).abs() <= 1e-12 * t {
+            break;
+        }
+        t = next;
+    }
+    1.0 / t
+}
+
+/// Probabilities of all classes for each row of decision values. The largest, the first of equals,
+/// is the predicted class. // (rows, classes)
+pub fn probabilities(values: &Matrix, temperature: f64) -> Matrix {
+    let classes = if values.cols() == 1 { 2 } else { values.cols() };
+    let mut out = Matrix::zeros(values.rows(), classes);
+    for (i, predicted) in decide(values).into_iter().enumerate() {
+        let p = softmax(&logits(values.row(i)), 1.0 / temperature);
+        let out = out.row_mut(i);
+        out.copy_from_slice(&p);
+        // Values that differ may round to one probability: the order of the values holds.
+        let top = p.iter().copied().fold(0.0, f64::max);
+        if p.iter().position(|p| *p == top) != Some(predicted) {
+            out[predicted] = top.next_up();
+        }
+    }
+    out
+}
+
+fn logits(row: &[f64]) -> Vec<f64> {
+    if let [h] = row { vec![0.0, *h] } else { row.to_vec() }
+}
+
+fn softmax(d: &[f64], t: f64) -> Vec<f64> {
+    let top = d.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut p: Vec<f64> = d.iter().map(|d| ((d - top) * t).exp()).collect();
+    let sum: f64 = p.iter().sum();
+    p.iter_mut().for_each(|p| *p /= sum);
+    p
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(values: &[f64]) -> Matrix {
+        Matrix::new(values.len(), 1, values.to_vec()).unwrap()
+    }
+
+    /// 400 rows at h = +-0.5, of which one in five is on the wrong side: p(right) = 0.8, so the
+    /// temperature is 0.5 / ln 4, up to the slack of 1/402.
+    #[test]
+    fn finds_a_temperature_that_is_known() {
+        let h: Vec<f64> = (0..400).map(|i| if i % 2 == 0 { 0.5 } else { -0.5 }).collect();
+        let class: Vec<usize> =
+            (0..400).map(|i| usize::from((i % 2 == 0) != (i % 10 < 2))).collect();
+        let right: f64 = (1.0 - 1.0 / 402.0) * 0.8 + 0.2 / 402.0;
+        let expected = 0.5 / (right / (1.0 - right)).ln();
+        let found = temperature(&column(&h), &class, &[1.0; 400]);
+        assert!((found - expected).abs() < 1e-9, "{found} where {expected} is right");
+        // The same of three classes, of which the third is far away.
+        let d = Matrix::from_fn(400, 3, |i, k| match k {
+            0 => 0.0,
+            1 => h[i],
+            _ => -1e6,
+        });
+        let three = temperature(&d, &class, &[1.0; 400]);
+        assert!(three.is_finite() && three > 0.0);
+    }
+
+    #[test]
+    fn a_weight_counts_as_repetition() {
+        let once =
+            temperature(&column(&[0.9, -0.3, 0.4, -1.0]), &[1, 1, 1, 0], &[1.0, 2.0, 1.0, 3.0]);
+        let h = [0.9, -0.3, -0.3, 0.4, -1.0, -1.0, -1.0];
+        let twice = temperature(&column(&h), &[1, 1, 1, 1, 0, 0, 0], &[1.0; 7]);
+        assert!((once - twice).abs() < 1e-12 * once);
+    }
+
+    #[test]
+    fn useless_or_perfect_values_stay_finite() {
+        let all_wrong = temperature(&column(&[1.0, -1.0]), &[0, 1], &[1.0; 2]);
+        assert!((all_wrong - TEMPERATURES.1).abs() < 1e-6, "{all_wrong}");
+        let all_right = temperature(&column(&[1.0, -1.0]), &[1, 0], &[1.0; 2]);
+        assert!(all_right > 0.1 && all_right < 10.0, "{all_right}");
+        assert!(temperature(&column(&[0.0; 3]), &[0, 1, 1], &[1.0; 3]).is_finite());
+        assert!(temperature(&column(&[]), &[], &[]).is_finite());
+    }
+
+    #[test]
+    fn rounding_does_not_move_the_most_probable_class() {
+        let values = column(&[1e-300, -1e-300, 0.0, 5e3, -5e3]);
+        let p = probabilities(&values, 0.7);
+        for (row, class) in p.iter_rows().zip(decide(&values)) {
+            assert_eq!(usize::from(row[1] > row[0]), class);
+            assert!((row[0] + row[1] - 1.0).abs() < 1e-15);
+        }
+        let close = Matrix::from_rows(&[[2.0, 2.0 + 4.5e-16, 0.0]]).unwrap();
+        let p = probabilities(&close, 900.0);
+        assert_eq!(decide(&p), decide(&close));
+    }
+}

@@ -1,0 +1,211 @@
+//! From a data set to trained machines: rows made ready for learning, the final training for a given
+//! metric and C, and the temperature of its probabilities.
+
+use rayon::prelude::*;
+
+use crate::calibrate;
+use crate::data::{Dataset, Scaler, Split, hash_order};
+use crate::error::{Error, Result};
+use crate::kernel::DenseGram;
+use crate::learn::Sample;
+use crate::linalg::Matrix;
+use crate::metric::Metric;
+use crate::multiclass::{Ensemble, outputs, pairs, solve_pair, vote};
+use crate::params::ClassWeight;
+use crate::svm::Machine;
+use crate::watch::Watch;
+
+/// More classes than this are taken for a mistake: a column of measurements as the target.
+const MAX_CLASSES: usize = 200;
+
+/// Rows whose decision values without them fix the temperature; more make no difference to one
+/// parameter.
+const CALIBRATION_ROWS: usize = 1000;
+
+/// Data made ready for learning: rows of weight 0 left out, identical rows merged, in an order that
+/// depends on the rows' content alone.
+pub(crate) struct Prepared {
+    /// The classes that have rows.
+    pub classes: Vec<String>,
+    pub scaler: Scaler,
+    /// Standardised rows.
+    pub x: Matrix,
+    pub class: Vec<usize>,
+    /// Weight of each row, times that of its class.
+    weight: Vec<f64>,
+    /// The first row of the data set that is this row.
+    pub origin: Vec<usize>,
+    /// Weight of the rows of the largest class, its own factor aside.
+    pub largest_class: f64,
+}
+
+/// Machines and what their probabilities are fitted on.
+pub(crate) struct Trained {
+    pub machines: Vec<Machine>,
+    pub residual: f64,
+    pub temperature: f64,
+}
+
+/// One pair of classes after training on all rows.
+struct Solved {
+    machine: Machine,
+    residual: f64,
+    /// Rows and what the machine trained without them gives there.
+    without: Vec<(usize, f64)>,
+}
+
+impl Prepared {
+    pub fn new(data: &Dataset, class_weight: &ClassWeight, seed: u64) -> Result<Self> {
+        let counted: Vec<usize> = (0..data.rows()).filter(|&i| data.weights()[i] > 0.0).collect();
+        // A choice of rows may have left classes without any: they do not count.
+        let mut totals = vec![0.0; data.classes().len()];
+        counted.iter().for_each(|&i| totals[data.y()[i]] += data.weights()[i]);
+        let present: Vec<usize> = (0..totals.len()).filter(|&c| totals[c] > 0.0).collect();
+        match present.as_slice() {
+            [] => return Err(Error::NoRows(" of positive weight".to_owned())),
+            [only] => return Err(Error::OneClass { class: data.classes()[*only].clone() }),
+            _ if present.len() <= MAX_CLASSES => {}
+            _ => {
+                return Err(Error::TooManyClasses {
+                    column: data.schema().target().name.clone(),
+                    found: present.len(),
+                    limit: MAX_CLASSES,
+                });
+            }
+        }
+        data.check_missing()?;
+        let classes: Vec<String> = present.iter().map(|&c| data.classes()[c].clone()).collect();
+        let x = data.x().select_rows(&counted);
+        let class: Vec<usize> =
+            counted.iter().map(|&i| present.partition_point(|&c| c < data.y()[i])).collect();
+        let order = hash_order(&x, &class, seed);
+        // Identical rows stand side by side now.
+        let same = |a: &usize, b: &usize| {
+            class[*a] == class[*b]
+                && (x.row(*a).iter().zip(x.row(*b)))
+                    .all(|(a, b)| a == b || a.is_nan() && b.is_nan())
+        };
+        let groups: Vec<&[usize]> = order.chunk_by(same).collect();
+        let merged: Vec<usize> = groups.iter().map(|group| group[0]).collect();
+        let origin = (groups.iter())
+            .map(|group| group.iter().map(|&i| counted[i]).min().unwrap_or(counted[group[0]]))
+            .collect();
+        let mut weight: Vec<f64> = (groups.iter())
+            .map(|group| {
+                // In ascending order: the sum has the same bits however the rows came.
+                let mut weights: Vec<f64> =
+                    group.iter().map(|&i| data.weights()[counted[i]]).collect();
+                weights.sort_by(f64::total_cmp);
+                weights.iter().sum()
+            })
+            .collect();
+        let x = x.select_rows(&merged);
+        let class: Vec<usize> = merged.iter().map(|&i| class[i]).collect();
+        let scaler = Scaler::fit(&x, &weight, &data.schema().encoded_kinds());
+        let mut totals = vec![0.0; classes.len()];
+        class.iter().zip(&weight).for_each(|(&c, w)| totals[c] += w);
+        let factors = class_weight.factors(&classes, &totals)?;
+        let largest_class = totals.iter().copied().fold(0.0, f64::max);
+        weight.iter_mut().zip(&class).for_each(|(w, &c)| *w *= factors[c]);
+        Ok(Self { classes, x: scaler.apply(&x), scaler, class, weight, origin, largest_class })
+    }
+
+    pub fn sample(&self) -> Sample<'_> {
+        let Self { x, class, weight, classes, .. } = self;
+        Sample { x, class, weight, classes: classes.len() }
+    }
+
+    /// What the user should know about the data.
+    pub fn warnings(&self, data: &Dataset) -> Vec<String> {
+        let names = data.schema().encoded_names();
+        let constant = (self.scaler.constant())
+            .map(|k| format!("column {} is constant and was left out", names[k]));
+        let single = (self.classes.iter().enumerate())
+            .filter(|(c, _)| self.class.iter().filter(|class| *class == c).count() == 1)
+            .map(|(_, name)| {
+                format!(
+                    "class {name} has a single distinct row: it is trained on and never validated"
+                )
+            });
+        constant.chain(single).collect()
+    }
+
+    /// Trains the machines on all rows, starting from the support sets that `guess` suggests.
+    pub fn train(
+        &self,
+        metric: &Metric,
+        cost: f64,
+        guess: Option<&[Machine]>,
+        watch: &Watch,
+    ) -> Result<Trained> {
+        let n = self.x.rows();
+        let sample = self.sample();
+        let all = sample.labelled(&(0..n).collect::<Vec<_>>(), 0);
+        let guessed = guess.map(|machines| self.outputs(metric, machines));
+        let gram = DenseGram::new(&self.x, n, metric, watch)?;
+        // Rows to calibrate on, evenly spread.
+        let chosen: Vec<usize> = (0..n).step_by(n.div_ceil(CALIBRATION_ROWS)).collect();
+        let solved: Vec<Solved> = pairs(sample.classes)
+            .into_par_iter()
+            .enumerate()
+            .map(|(p, pair)| {
+                let rows = all.of_pair(pair);
+                let start: Option<Vec<usize>> = guessed.as_ref().map(|h| {
+                    let inside = rows.index.iter().zip(&rows.y);
+                    inside.filter(|(i, y)| *y * h[(**i, p)] < 1.0).map(|(i, _)| *i).collect()
+                });
+                let solution = solve_pair(&gram, &rows, cost, start.as_deref())?;
+                let positions: Vec<usize> = (0..rows.index.len())
+                    .filter(|&q| chosen.binary_search(&rows.index[q]).is_ok())
+                    .collect();
+                let without = solution.leave_one_out(&rows.index, &rows.y, &positions);
+                let without = positions.iter().map(|&q| rows.index[q]).zip(without).collect();
+                Ok(Solved { machine: solution.machine, residual: solution.residual, without })
+            })
+            .collect::<Result<_>>()?;
+        let machines: Vec<Machine> = solved.iter().map(|pair| pair.machine.clone()).collect();
+        // A machine has not seen the rows of other classes; of its own it is asked without the row.
+        let mut values = outputs(&gram, &chosen, &machines);
+        for (p, pair) in solved.iter().enumerate() {
+            for (row, h) in &pair.without {
+                if let Ok(r) = chosen.binary_search(row) {
+                    values[(r, p)] = *h;
+                }
+            }
+        }
+        let temperature = self.temperature(&values, &chosen);
+        let residual = solved.iter().map(|pair| pair.residual).fold(0.0, f64::max);
+        Ok(Trained { machines, residual, temperature })
+    }
+
+    /// Machines that were trained on a part only: the other rows are those they have not seen.
+    pub fn unseen(
+        &self,
+        metric: &Metric,
+        machines: Vec<Machine>,
+        residual: f64,
+        split: &Split,
+    ) -> Trained {
+        let rows = [split.valid.as_slice(), &split.hold].concat();
+        let values = self.outputs(metric, &machines).select_rows(&rows);
+        let temperature = self.temperature(&values, &rows);
+        Trained { machines, residual, temperature }
+    }
+
+    fn temperature(&self, outputs: &Matrix, rows: &[usize]) -> f64 {
+        let class: Vec<usize> = rows.iter().map(|&i| self.class[i]).collect();
+        let weight: Vec<f64> = rows.iter().map(|&i| self.weight[i]).collect();
+        calibrate::temperature(&vote(outputs, self.classes.len()), &class, &weight)
+    }
+
+    /// Outputs of all pairs at all rows. // (n, pairs)
+    fn outputs(&self, metric: &Metric, machines: &[Machine]) -> Matrix {
+        let z = metric.transform(&self.x);
+        let ensemble = self.ensemble(machines);
+        ensemble.outputs(&z, &z.select_rows(&ensemble.support))
+    }
+
+    pub fn ensemble(&self, machines: &[Machine]) -> Ensemble {
+        Ensemble::new(machines, self.classes.len(), |row| self.class[row])
+    }
+}

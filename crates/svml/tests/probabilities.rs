@@ -1,0 +1,127 @@
+//! Probabilities: the most probable class is the prediction, and they mean what they say.
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use svml::multiclass::decide;
+use svml::{Dataset, Form, Generator, Matrix, Model, Params};
+
+#[test]
+fn the_most_probable_class_is_the_prediction() {
+    for classes in [2, 3, 7] {
+        let generator = Generator { rows: 300, classes, flipped: 0.1, ..Default::default() };
+        let model = Model::fit(&generator.generate().unwrap().data, &Params::default()).unwrap();
+        // 100,000 rows, from near the boundary to far outside.
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let x = Matrix::from_fn(100_000, 10, |i, _| {
+            rng.random_range(-1.0..1.0) * [0.1, 1.0, 3.0, 30.0][i % 4]
+        });
+        let p = model.probabilities(&x).unwrap();
+        assert_eq!((p.rows(), p.cols()), (100_000, classes));
+        assert_eq!(decide_wide(&p), model.predict(&x).unwrap(), "{classes} classes");
+        for row in p.iter_rows() {
+            assert!(row.iter().all(|p| (0.0..=1.0).contains(p)));
+            assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        }
+    }
+}
+
+/// The first largest of each row.
+fn decide_wide(p: &Matrix) -> Vec<usize> {
+    let first_largest =
+        |row: &[f64]| (0..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best });
+    assert!(p.cols() > 1);
+    p.iter_rows().map(first_largest).collect()
+}
+
+/// Two round clouds around -+`shift` along the first axis: the posterior of the second class is
+/// 1/(1 + exp(-2 shift x1)).
+fn clouds(rows: usize, d: usize, shift: f64, seed: u64) -> (Dataset, Vec<f64>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut normal = move || {
+        let (u, v): (f64, f64) = (rng.random_range(1e-300..1.0), rng.random());
+        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    };
+    let x = Matrix::from_fn(rows, d, |i, k| {
+        normal() + if k == 0 { [-shift, shift][i % 2] } else { 0.0 }
+    });
+    let posterior = x.col(0).map(|x| 1.0 / (1.0 + (-2.0 * shift * x).exp())).collect();
+    let labels: Vec<&str> = (0..rows).map(|i| ["left", "right"][i % 2]).collect();
+    (Dataset::new(x, &labels).unwrap(), posterior)
+}
+
+/// In ten bins of predicted probability: rows, mean prediction, share of the second class.
+fn reliability(p: &[f64], y: &[usize]) -> Vec<(usize, f64, f64)> {
+    let mut bins = vec![(0, 0.0, 0.0); 10];
+    for (&p, &y) in p.iter().zip(y) {
+        let bin = &mut bins[((10.0 * p) as usize).min(9)];
+        *bin = (bin.0 + 1, bin.1 + p, bin.2 + y as f64);
+    }
+    let filled = bins.into_iter().filter(|bin| bin.0 > 0);
+    filled.map(|(n, p, y)| (n, p / n as f64, y / n as f64)).collect()
+}
+
+#[test]
+fn overlapping_clouds_with_a_known_posterior() {
+    for shift in [0.5, 1.0] {
+        for (d, form) in [(1, Form::Sphere), (3, Form::Diagonal), (4, Form::Full)] {
+            let (train, _) = clouds(800, d, shift, 1);
+            let (test, posterior) = clouds(20_000, d, shift, 2);
+            let model = Model::fit(&train, &Params { form, ..Default::default() }).unwrap();
+            let p = model.probabilities(test.x()).unwrap();
+            let p: Vec<f64> = p.col(1).collect();
+            let table = reliability(&p, test.y());
+            let total = p.len() as f64;
+            let calibration: f64 =
+                table.iter().map(|(n, p, y)| *n as f64 / total * (p - y).abs()).sum();
+            let brier = |p: &[f64]| -> f64 {
+                p.iter().zip(test.y()).map(|(p, &y)| (p - y as f64).powi(2)).sum::<f64>() / total
+            };
+            let off: f64 =
+                p.iter().zip(&posterior).map(|(p, q)| (p - q).abs()).sum::<f64>() / total;
+            eprintln!(
+                "shift {shift}, d = {d}, {form}: calibration error {calibration:.4}, |p - posterior| {off:.4}, Brier {:.4}, of the posterior {:.4}",
+                brier(&p),
+                brier(&posterior)
+            );
+            for (n, p, y) in &table {
+                eprintln!("  {n:6} rows predicted {p:.3}, seen {y:.3}");
+            }
+            assert!(calibration <= 0.03, "{calibration}");
+            // No prediction can beat the posterior; a useless one has 0.25.
+            assert!(brier(&p) < brier(&posterior) + 0.01, "{}", brier(&p));
+        }
+    }
+}
+
+/// Machines kept from the training part are calibrated on the other rows.
+#[test]
+fn without_the_final_training() {
+    let (train, _) = clouds(800, 2, 1.0, 1);
+    let (test, _) = clouds(20_000, 2, 1.0, 2);
+    let model = Model::fit(&train, &Params { refit: false, ..Default::default() }).unwrap();
+    let p: Vec<f64> = model.probabilities(test.x()).unwrap().col(1).collect();
+    let off: f64 = (reliability(&p, test.y()).iter())
+        .map(|(n, p, y)| *n as f64 / p_len(&test) * (p - y).abs())
+        .sum();
+    assert!(off <= 0.04, "{off}");
+}
+
+fn p_len(data: &Dataset) -> f64 {
+    data.rows() as f64
+}
+
+/// Three clouds: the stated probability of the prediction is the share of right predictions.
+#[test]
+fn several_classes_know_how_often_they_are_right() {
+    let generator = Generator { rows: 900, classes: 4, flipped: 0.2, ..Default::default() };
+    let model = Model::fit(&generator.generate().unwrap().data, &Params::default()).unwrap();
+    let test = Generator { rows: 20_000, seed: 1, ..generator }.generate().unwrap().data;
+    let p = model.probabilities(test.x()).unwrap();
+    let confidence: f64 =
+        p.iter_rows().map(|row| row.iter().copied().fold(0.0, f64::max)).sum::<f64>() / 20_000.0;
+    let right = 1.0 - model.error(&test).unwrap();
+    eprintln!("mean confidence {confidence:.3}, right {right:.3}");
+    assert!((confidence - right).abs() <= 0.03, "confidence {confidence}, right {right}");
+    assert_eq!(decide(&p), model.predict(test.x()).unwrap());
+}
