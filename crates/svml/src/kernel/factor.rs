@@ -7,9 +7,6 @@ use super::dense::DenseGram;
 use crate::error::Result;
 use crate::linalg::{self, Block, Cholesky, Matrix, SmallSystem, dot};
 
-/// Columns of the inverse that are computed at a time.
-const COLUMNS: usize = 128;
-
 /// The factorisation of K[set, set] + diag(ridge), by Cholesky for a base set S and, when the set
 /// has moved a little since, by a border around that factor.
 ///
@@ -200,19 +197,60 @@ impl Factor for DenseFactor<'_, '_> {
         }
     }
 
+    /// Without a border the squared norms of columns of G^-1, since A^-1 = G'^-1 G^-1. With one, the
+    /// leading block of the inverse is A^-1 + A^-1 U Z U' A^-1, where Z is the inverse of the Schur
+    /// complement: entry i gains w' Z w with w = T' G^-1 e_i. Rows added have their entry of Z.
     fn inverse_diagonal(&self, positions: &[usize]) -> Vec<f64> {
+        const COLUMNS: usize = 32;
         let Some(cholesky) = &self.cholesky else { return Vec::new() };
-        if self.border.is_none() {
-            return cholesky.inverse_diagonal(positions);
-        }
-        let n = self.border.as_ref().map_or(0, |border| border.kept.len() + border.added.len());
-        (positions.chunks(COLUMNS))
-            .flat_map(|positions| {
-                let mut columns = vec![0.0; positions.len() * n];
-                (columns.chunks_exact_mut(n)).zip(positions).for_each(|(c, &i)| c[i] = 1.0);
-                self.solve(&mut columns);
-                columns.chunks_exact(n).zip(positions).map(|(c, &i)| c[i]).collect::<Vec<_>>()
+        let n = self.base.len();
+        let border = self.border.as_ref();
+        let width = border.map_or(0, |border| border.columns.len());
+        let in_base = |position: usize| match border {
+            None => Ok(position),
+            Some(border) => match border.kept.binary_search_by_key(&position, |(set, _)| *set) {
+                Ok(at) => Ok(border.kept[at].1),
+                Err(_) => Err(border.added.partition_point(|&added| added < position)),
+            },
+        };
+        let places: Vec<(usize, usize)> = positions
+            .iter()
+            .enumerate()
+            .filter_map(|(p, &position)| in_base(position).ok().map(|place| (p, place)))
+            .collect();
+        let mut diagonal = vec![0.0; positions.len()];
+        let parts: Vec<Vec<f64>> = places
+            .par_chunks(COLUMNS)
+            .map(|places| {
+                let base: Vec<usize> = places.iter().map(|(_, place)| *place).collect();
+                let (columns, rows) = (cholesky.inverse_columns(&base), n - base[0]);
+                let mut entries: Vec<f64> = columns.chunks_exact(rows).map(|c| dot(c, c)).collect();
+                if let Some(border) = border {
+                    let t = border.columns.iter().map(|&i| &self.t[i * n + base[0]..(i + 1) * n]);
+                    let t: Vec<&[f64]> = t.collect();
+                    let mut w = vec![0.0; width * base.len()];
+                    for (w, c) in w.chunks_exact_mut(width).zip(columns.chunks_exact(rows)) {
+                        w.iter_mut().zip(&t).for_each(|(w, t)| *w = dot(t, c));
+                    }
+                    let mut zw = w.clone();
+                    border.schur.solve(&mut zw);
+                    let gains = w.chunks_exact(width).zip(zw.chunks_exact(width));
+                    entries.iter_mut().zip(gains).for_each(|(entry, (w, zw))| *entry += dot(w, zw));
+                }
+                entries
             })
-            .collect()
+            .collect();
+        for ((p, _), entry) in places.iter().zip(parts.into_iter().flatten()) {
+            diagonal[*p] = entry;
+        }
+        for (p, &position) in positions.iter().enumerate() {
+            if let (Some(border), Err(added)) = (border, in_base(position)) {
+                let mut unit = vec![0.0; width];
+                unit[added] = 1.0;
+                border.schur.solve(&mut unit);
+                diagonal[p] = unit[added];
+            }
+        }
+        diagonal
     }
 }

@@ -111,10 +111,12 @@ impl SmallSystem {
         Self(kernel(|| Block::from(a).0.partial_piv_lu()))
     }
 
+    /// For each of the columns in `rhs`, one after the other.
     pub fn solve(&self, rhs: &mut [f64]) {
-        use faer::linalg::solvers::SolveCore;
-        let n = rhs.len();
-        let rhs = MatMut::from_column_major_slice_mut(rhs, n, 1);
+        use faer::linalg::solvers::{ShapeCore, SolveCore};
+        let n = self.0.nrows();
+        let columns = rhs.len() / n.max(1);
+        let rhs = MatMut::from_column_major_slice_mut(rhs, n, columns);
         kernel(|| self.0.solve_in_place_with_conj(faer::Conj::No, rhs));
     }
 }
