@@ -92,7 +92,7 @@ impl Model {
         let watch = control.watch();
         let prepared = Prepared::new(data, &params.class_weight, params.seed)?;
         params.validate(data.columns())?;
-        check_memory(prepared.x.rows(), 1, params.memory_limit)?;
+        prepared.check_memory(1, params.memory_limit)?;
         let split = halve_twice(&prepared.class);
         let mut warnings = prepared.warnings(data);
         if split.valid.is_empty() {
@@ -154,7 +154,7 @@ impl Model {
             });
         }
         let at_once = grid.folds.min(rayon::current_num_threads());
-        check_memory(prepared.x.rows(), at_once, grid.memory_limit)?;
+        prepared.check_memory(at_once, grid.memory_limit)?;
         let watch = Watch::default();
         let selected = select::grid_search(&prepared.sample(), grid, &watch)?;
         let (metric, cost) = (selected.metric, selected.cost);
@@ -353,18 +353,4 @@ impl Model {
     pub fn report(&self) -> &Report {
         &self.report
     }
-}
-
-/// Refuses what would need more than `limit`: K and `factors` factors of at most its size.
-fn check_memory(rows: usize, factors: usize, limit: u64) -> Result<()> {
-    let bytes = 8 * (rows as u128).pow(2) * (1 + factors as u128);
-    if bytes > u128::from(limit) {
-        return Err(Error::TooLarge {
-            what: format!("the kernel matrix of {rows} rows and its factorisation"),
-            bytes,
-            limit: u128::from(limit),
-            way_out: "raise memory_limit if the machine has that much, or use fewer rows",
-        });
-    }
-    Ok(())
 }

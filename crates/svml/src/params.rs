@@ -80,8 +80,8 @@ pub struct Params {
     pub class_weight: ClassWeight,
     /// Seed of the split. Default: 0.
     pub seed: u64,
-    /// Most bytes for the kernel matrix and its factorisation, 16 n^2. Default: 8 GiB, enough for
-    /// 23,000 rows.
+    /// Most bytes for the kernel matrix and its factorisation, 16 n^2 with two classes. Default:
+    /// 8 GiB, enough for 23,000 rows.
     pub memory_limit: u64,
 }
 
@@ -104,8 +104,8 @@ impl Default for Params {
     }
 }
 
-/// C is kept inside this range: K + I/C stays safely positive definite, and the validation error is
-/// flat outside.
+/// C is kept inside this range: with weights of ordinary size K + diag(1/(C w)) stays safely positive
+/// definite, and the validation error is flat outside.
 pub(crate) const COST_RANGE: (f64, f64) = (1e-3, 1e4);
 
 impl Params {

@@ -39,7 +39,7 @@ pub(crate) struct Prepared {
     pub largest_class: f64,
 }
 
-/// Machines and what their probabilities are fitted on.
+/// Machines, and the temperature of their probabilities.
 pub(crate) struct Trained {
     pub machines: Vec<Machine>,
     pub residual: f64,
@@ -107,12 +107,42 @@ impl Prepared {
         let factors = class_weight.factors(&classes, &totals)?;
         let largest_class = totals.iter().copied().fold(0.0, f64::max);
         weight.iter_mut().zip(&class).for_each(|(w, &c)| *w *= factors[c]);
+        if let Some(bad) = weight.iter().find(|w| !(1e-12..=1e12).contains(*w)) {
+            return Err(Error::Parameter {
+                name: "weight",
+                value: format!("{bad:e} (of a row, times that of its class)"),
+                bound: "between 1e-12 and 1e12".to_owned(),
+            });
+        }
         Ok(Self { classes, x: scaler.apply(&x), scaler, class, weight, origin, largest_class })
     }
 
     pub fn sample(&self) -> Sample<'_> {
         let Self { x, class, weight, classes, .. } = self;
         Sample { x, class, weight, classes: classes.len() }
+    }
+
+    /// Refuses what would need more than `limit`: K and, for `at_once` problems solved at the same
+    /// time, a factor for each pair of classes that is.
+    pub fn check_memory(&self, at_once: usize, limit: u64) -> Result<()> {
+        let mut counts: Vec<u128> = vec![0; self.classes.len()];
+        self.class.iter().for_each(|&c| counts[c] += 1);
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let largest_pair = counts[0] + counts[1];
+        let pairs = counts.len() * (counts.len() - 1) / 2;
+        let factors =
+            (at_once.saturating_mul(pairs)).min(rayon::current_num_threads().max(at_once));
+        let rows = self.x.rows();
+        let bytes = 8 * ((rows as u128).pow(2) + factors as u128 * largest_pair.pow(2));
+        if bytes > u128::from(limit) {
+            return Err(Error::TooLarge {
+                what: format!("the kernel matrix of {rows} rows and its factorisation"),
+                bytes,
+                limit: u128::from(limit),
+                way_out: "raise memory_limit if the machine has that much, or use fewer rows",
+            });
+        }
+        Ok(())
     }
 
     /// What the user should know about the data.

@@ -5,8 +5,8 @@ use crate::linalg::{self, Block, Matrix};
 use crate::metric::{Form, Metric};
 
 /// Projection on the `rank` leading principal directions of the rows of `x` (whose columns have
-/// mean 0), each counted with its weight, scaled so that the mean squared distance is that of
-/// L = I/sqrt(d) on standardised data, 2.
+/// mean 0, class weights aside), each counted with its weight, scaled so that the mean square of the
+/// mapped rows is 1, as with L = I/sqrt(d) on standardised data.
 pub fn pca(x: &Matrix, weights: &[f64], rank: usize) -> Result<Metric> {
     let (n, d) = (x.rows(), x.cols());
     let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);

@@ -60,7 +60,7 @@ fn exp_neg_sq_dist_body<const FMA: bool>(row: &mut [f64], sq_norm: f64, sq_norms
     }
 }
 
-/// exp(x) for x <= 0, to within one unit in the last place; 0 below -708, where it is subnormal.
+/// exp(x) for x <= 0, to within one unit in the last place; 0 below -708, close to where it would be subnormal.
 #[inline(always)]
 fn exp_neg<const FMA: bool>(x: f64) -> f64 {
     // x = k ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^52 rounds to the integer k and leaves it
