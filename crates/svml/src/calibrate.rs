@@ -39,10 +39,11 @@ pub fn temperature(values: &Matrix, class: &[usize], weight: &[f64]) -> f64 {
     let mut t = 1.0f64;
     for _ in 0..100 {
         let (slope, curvature) = slope_and_curvature(t);
-        if slope > 0.0 {
-            high = t
+        // A slope of exactly 0 everywhere (no rows, equal values) ends in the least certain answer.
+        if slope >= 0.0 {
+            high = t;
         } else {
-            low = t
+            low = t;
         }
         let newton = t - slope / curvature;
         // Halving in the logarithm where Newton leaves the bracket or stalls.
