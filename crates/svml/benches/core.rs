@@ -8,7 +8,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_ma
 use svml::criterion::{Pair, hold_out};
 use svml::kernel::{DenseGram, Gram};
 use svml::linalg::Cholesky;
-use svml::loss::Sigmoid;
+use svml::loss::{Loss, Surrogate};
 use svml::multiclass::Rows;
 use svml::svm::Machine;
 use svml::svm::{Problem, solve};
@@ -97,7 +97,7 @@ fn evaluation(c: &mut Criterion) {
         });
         group.bench_function("objective_and_gradient_warm", |b| {
             let mut gram = DenseGram::new(&x, n, &before, &Watch::default()).unwrap();
-            let surrogate = Sigmoid { steepness: 5.0 };
+            let surrogate = Loss { surrogate: Surrogate::Sigmoid, steepness: 5.0 };
             let (pairs, starts) = ([pair.clone()], [warm.clone()]);
             b.iter(|| {
                 gram.set_metric(black_box(&after)).unwrap();

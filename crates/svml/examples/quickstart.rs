@@ -54,7 +54,7 @@ fn main() -> svml::Result<()> {
             step.loss,
             100.0 * step.train_error,
             100.0 * step.valid_error,
-            100.0 * step.hold_error,
+            100.0 * step.hold_error.unwrap_or(0.0),
             step.cost,
             step.support,
             if step.iteration == report.best { "<- kept" } else { "" }

@@ -1,5 +1,8 @@
-//! What SVML minimises over L and C: the smooth validation error, equation (13), with its exact
+//! What SVML minimises over L and C: a smooth validation error, equation (13), with its exact
 //! gradient from equations (14) to (16).
+//!
+//! Three ways to validate: on a hold-out part (the paper's), on each of k folds in turn, and on every
+//! row left out alone, in closed form.
 //!
 //! The paper differentiates (alpha, b) by each entry of L in turn. Here one adjoint system does it
 //! for all entries: with g_v = d loss / d h_v on the validation rows V and the machine's matrix
@@ -12,18 +15,92 @@
 //! d loss / d K_VS = g beta'    d loss / d K_SS = -u beta'    d loss / d log C = sum u beta / (C w)
 //! ```
 //!
+//! Leave-one-out: with B the leading block of the inverse of the bordered matrix, the machine without
+//! row i of S gives y_i - r_i there, r_i = beta_i / B_ii, as long as no other row changes sides. With
+//! rho_i = d loss / d r_i on S, and g on the rows N outside S,
+//!
+//! ```text
+//! p_i = rho_i / B_ii    q_i = -rho_i beta_i / B_ii^2    [u; t] from the right-hand side [p + K_NS' g; sum g]
+//!
+//! d loss / d K_NS = g beta'    d loss / d K_SS = -u beta' - B diag(q) B
+//! d loss / d log C = sum_i (u_i beta_i + (B diag(q) B)_ii) / (C w_i)
+//! ```
+//!
 //! With several classes the loss is the mean over all pairs and their validation rows, and the
 //! gradient is the sum over pairs, contracted with the rows once.
 
-use rayon::prelude::*;
+use std::fmt;
+use std::str::FromStr;
 
-use crate::error::Result;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::data::fold_of;
+use crate::error::{Error, Result};
 use crate::kernel::{Gram, Outer};
-use crate::loss::Sigmoid;
-use crate::multiclass::{Rows, solve_pair};
+use crate::loss::Loss;
+use crate::multiclass::{Labelled, Rows, pairs, solve_pair};
 use crate::svm::Machine;
 
-/// The rows of one pair of classes.
+/// How a metric and a C are validated while they are learned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+#[non_exhaustive]
+pub enum Criterion {
+    /// Half of the rows train, a quarter validates, a quarter says when to stop: the paper's way.
+    #[default]
+    HoldOut,
+    /// Each of k folds is validated by machines trained on the others, all with one metric and C.
+    KFold(usize),
+    /// Every row is validated by the machine without it, in closed form.
+    LeaveOneOut,
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HoldOut => f.write_str("hold_out"),
+            Self::KFold(k) => write!(f, "k_fold={k}"),
+            Self::LeaveOneOut => f.write_str("leave_one_out"),
+        }
+    }
+}
+
+impl FromStr for Criterion {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "hold_out" => Ok(Self::HoldOut),
+            "leave_one_out" => Ok(Self::LeaveOneOut),
+            _ => text
+                .strip_prefix("k_fold=")
+                .and_then(|k| k.parse().ok())
+                .filter(|&k| k >= 2)
+                .map(Self::KFold)
+                .ok_or_else(|| Error::Parameter {
+                    name: "criterion",
+                    value: text.to_owned(),
+                    bound: "hold_out, leave_one_out or k_fold=K with K at least 2".to_owned(),
+                }),
+        }
+    }
+}
+
+impl From<Criterion> for String {
+    fn from(criterion: Criterion) -> Self {
+        criterion.to_string()
+    }
+}
+
+impl TryFrom<String> for Criterion {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+/// The rows of one pair of classes in one division of the rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pair {
     /// The machine is trained on these.
@@ -32,7 +109,29 @@ pub struct Pair {
     pub valid: Rows,
 }
 
-/// Value and gradient of the criterion, and the machines behind them.
+/// Every pair of classes, trained on one part of the rows and validated on another.
+pub fn split_pairs(train: &Labelled, valid: &Labelled, classes: usize) -> Vec<Pair> {
+    let of = |pair| Pair { train: train.of_pair(pair), valid: valid.of_pair(pair) };
+    pairs(classes).into_iter().map(of).collect()
+}
+
+/// Fold after fold, every pair of classes validated on that fold and trained on the others.
+pub fn fold_pairs(rows: &Labelled, classes: usize, k: usize) -> Vec<Pair> {
+    let folds = fold_of(&rows.class, k);
+    let some = |keep: &dyn Fn(usize) -> bool| {
+        let chosen: Vec<usize> = (0..folds.len()).filter(|&p| keep(folds[p])).collect();
+        Labelled {
+            index: chosen.iter().map(|&p| rows.index[p]).collect(),
+            class: chosen.iter().map(|&p| rows.class[p]).collect(),
+            weight: chosen.iter().map(|&p| rows.weight[p]).collect(),
+        }
+    };
+    (0..k)
+        .flat_map(|fold| split_pairs(&some(&|f| f != fold), &some(&|f| f == fold), classes))
+        .collect()
+}
+
+/// Value and gradient of a criterion, and the machines behind them.
 pub struct Evaluation {
     /// Weighted mean of the surrogate over the validation rows of all pairs.
     pub loss: f64,
@@ -50,34 +149,60 @@ pub struct Evaluation {
     pub residual: f64,
 }
 
-/// Trains on one part of the rows, validates on another: the paper's criterion. `starts` are the
-/// support sets to start the machines from, one per pair, or none.
+/// Trains on one part of the rows, validates on another, for each of `pairs`: the hold-out and the
+/// k-fold criterion. `starts` are machines to take the starting support sets from, or none.
 pub fn hold_out(
     gram: &dyn Gram,
     pairs: &[Pair],
     cost: f64,
-    surrogate: Sigmoid,
+    loss: Loss,
     starts: &[Machine],
 ) -> Result<Evaluation> {
     let total: f64 = pairs.iter().flat_map(|pair| &pair.valid.weight).sum();
-    let parts: Vec<Part> = pairs
+    evaluate(gram, pairs, starts, |pair, start| {
+        Part::hold_out(gram, pair, cost, loss, total, start)
+    })
+}
+
+/// Trains on all rows, validates on each of them left out, for each pair of classes.
+pub fn leave_one_out(
+    gram: &dyn Gram,
+    pairs: &[Rows],
+    cost: f64,
+    loss: Loss,
+    starts: &[Machine],
+) -> Result<Evaluation> {
+    let total: f64 = pairs.iter().flat_map(|rows| &rows.weight).sum();
+    evaluate(gram, pairs, starts, |rows, start| {
+        Part::leave_one_out(gram, rows, cost, loss, total, start)
+    })
+}
+
+/// Sums what `part` makes of each problem, in their order; the problems are solved in parallel.
+fn evaluate<P: Sync>(
+    gram: &dyn Gram,
+    problems: &[P],
+    starts: &[Machine],
+    part: impl Fn(&P, Option<&[usize]>) -> Result<Part> + Sync,
+) -> Result<Evaluation> {
+    let parts: Vec<Part> = problems
         .par_iter()
         .enumerate()
-        .map(|(p, pair)| {
-            let start = starts.get(p).map(|machine| machine.support.as_slice());
-            Part::new(gram, pair, cost, surrogate, total, start)
-        })
+        .map(|(p, problem)| part(problem, starts.get(p).map(|machine| machine.support.as_slice())))
         .collect::<Result<_>>()?;
     let mut weights = Vec::with_capacity(2 * parts.len());
-    for (part, pair) in parts.iter().zip(pairs) {
+    for part in &parts {
         let Machine { support, beta, .. } = &part.machine;
-        let valid = &pair.valid.index;
-        weights.push(Outer { rows: valid, left: &part.g, cols: support, right: beta });
+        weights.push(Outer { rows: &part.outside, left: &part.g, cols: support, right: beta });
         weights.push(Outer { rows: support, left: &part.minus_u, cols: support, right: beta });
+    }
+    let mut d_metric = gram.contract(&weights);
+    for part in &parts {
+        d_metric.iter_mut().zip(&part.d_metric).for_each(|(sum, d)| *sum += d);
     }
     let mut evaluation = Evaluation {
         loss: parts.iter().map(|part| part.loss).sum(),
-        d_metric: gram.contract(&weights),
+        d_metric,
         d_log_cost: parts.iter().map(|part| part.d_log_cost).sum(),
         machines: Vec::with_capacity(parts.len()),
         train_outputs: Vec::with_capacity(parts.len()),
@@ -92,13 +217,17 @@ pub fn hold_out(
     Ok(evaluation)
 }
 
-/// What one pair contributes.
+/// What one machine contributes.
 struct Part {
     loss: f64,
-    /// d loss / d h on the validation rows.
+    /// Validation rows that are not support rows: V, or N.
+    outside: Vec<usize>,
+    /// d loss / d h on them.
     g: Vec<f64>,
     /// -u of the adjoint system.
     minus_u: Vec<f64>,
+    /// Derivative in the metric that is not an outer product; empty for zero.
+    d_metric: Vec<f64>,
     d_log_cost: f64,
     machine: Machine,
     train_outputs: Vec<f64>,
@@ -107,11 +236,11 @@ struct Part {
 }
 
 impl Part {
-    fn new(
+    fn hold_out(
         gram: &dyn Gram,
         Pair { train, valid }: &Pair,
         cost: f64,
-        surrogate: Sigmoid,
+        surrogate: Loss,
         total: f64,
         start: Option<&[usize]>,
     ) -> Result<Self> {
@@ -135,11 +264,80 @@ impl Part {
             u.iter().zip(beta).zip(&solution.ridge).map(|((u, beta), ridge)| u * beta * ridge);
         Ok(Self {
             loss,
+            outside: valid.index.clone(),
             g,
             d_log_cost: d_log_cost.sum(),
             minus_u: u.iter().map(|u| -u).collect(),
+            d_metric: Vec::new(),
             train_outputs: solution.outputs,
             valid_outputs: h,
+            residual: solution.residual,
+            machine: solution.machine,
+        })
+    }
+
+    fn leave_one_out(
+        gram: &dyn Gram,
+        rows: &Rows,
+        cost: f64,
+        surrogate: Loss,
+        total: f64,
+        start: Option<&[usize]>,
+    ) -> Result<Self> {
+        let solution = solve_pair(gram, rows, cost, start)?;
+        let Machine { support, beta, .. } = &solution.machine;
+        let inverse = solution.factor.bordered_inverse(&solution.inverse_ones)?;
+        let b = inverse.diagonal();
+
+        // Outputs without each row, the loss, and its derivatives in r on S and in h elsewhere.
+        let mut loss = 0.0;
+        let mut without = solution.outputs.clone();
+        let (mut outside, mut g) = (Vec::new(), Vec::new());
+        let (mut u, mut q) = (vec![0.0; support.len()], vec![0.0; support.len()]);
+        let mut next = 0;
+        for (p, (&row, &y)) in rows.index.iter().zip(&rows.y).enumerate() {
+            let share = rows.weight[p] / total;
+            if support.get(next) != Some(&row) {
+                let (value, slope) = surrogate.value_and_slope(y * without[p]);
+                loss += share * value;
+                outside.push(row);
+                g.push(share * y * slope);
+                continue;
+            }
+            let i = next;
+            next += 1;
+            if b[i] <= 0.0 {
+                // The row is all there is; nothing is known without it.
+                without[p] = 0.0;
+                loss += share * surrogate.value_and_slope(0.0).0;
+                continue;
+            }
+            without[p] = y - beta[i] / b[i];
+            let (value, slope) = surrogate.value_and_slope(y * without[p]);
+            loss += share * value;
+            let rho = -share * y * slope;
+            u[i] = rho / b[i];
+            q[i] = -rho * beta[i] / (b[i] * b[i]);
+        }
+
+        let through_outside = gram.multiply_transposed(&outside, support, &g);
+        u.iter_mut().zip(through_outside).for_each(|(u, v)| *u += v);
+        solution.solve_bordered(&mut u, g.iter().sum());
+        let (mut d_metric, bqb) = inverse.contract(&q);
+        d_metric.iter_mut().for_each(|d| *d = -*d);
+        let d_log_cost = (u.iter().zip(beta).zip(&bqb).zip(&solution.ridge))
+            .map(|(((u, beta), bqb), ridge)| (u * beta + bqb) * ridge)
+            .sum();
+        drop(inverse);
+        Ok(Self {
+            loss,
+            outside,
+            g,
+            minus_u: u.iter().map(|u| -u).collect(),
+            d_metric,
+            d_log_cost,
+            train_outputs: solution.outputs,
+            valid_outputs: without,
             residual: solution.residual,
             machine: solution.machine,
         })

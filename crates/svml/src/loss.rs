@@ -1,23 +1,81 @@
-//! The zero-one error and the smooth function that stands in for it.
+//! The zero-one error and the smooth functions that stand in for it.
+
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The mirrored sigmoid s_a(z) = 1 / (1 + exp(a z)) of the margin z = y h(x): the paper's soft
-/// zero-one loss. The larger the steepness a, the closer to the step.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sigmoid {
-    /// a.
+use crate::error::{Error, Result};
+
+/// A smooth function of the margin z = y h(x) that stands in for the zero-one loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Surrogate {
+    /// s_a(z) = 1 / (1 + exp(a z)), the paper's mirrored sigmoid: the larger the steepness a, the
+    /// closer to the step.
+    #[default]
+    Sigmoid,
+    /// log(1 + exp(-a z)) / a: a proper score, convex; outputs cannot escape it by growing.
+    Logistic,
+    /// max(0, 1 - z)^2: what the machine itself minimises.
+    SquaredHinge,
+}
+
+impl fmt::Display for Surrogate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sigmoid => "sigmoid",
+            Self::Logistic => "logistic",
+            Self::SquaredHinge => "squared_hinge",
+        })
+    }
+}
+
+impl FromStr for Surrogate {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "sigmoid" => Ok(Self::Sigmoid),
+            "logistic" => Ok(Self::Logistic),
+            "squared_hinge" => Ok(Self::SquaredHinge),
+            _ => Err(Error::Parameter {
+                name: "surrogate",
+                value: text.to_owned(),
+                bound: "sigmoid, logistic or squared_hinge".to_owned(),
+            }),
+        }
+    }
+}
+
+/// A surrogate with its steepness.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// The function.
+    pub surrogate: Surrogate,
+    /// a; the squared hinge has none.
     pub steepness: f64,
 }
 
-impl Sigmoid {
-    /// s_a(z) and its derivative -a s_a(z) (1 - s_a(z)).
+impl Loss {
+    /// The value at a margin, and the derivative there.
     pub fn value_and_slope(self, margin: f64) -> (f64, f64) {
-        // exp of a negative number only: no overflow, and 1 - s keeps its precision.
-        let e = (-(self.steepness * margin).abs()).exp();
+        let a = self.steepness;
+        // exp of a negative number only: no overflow, and what is small keeps its precision.
+        let e = (-(a * margin).abs()).exp();
         let (small, large) = (e / (1.0 + e), 1.0 / (1.0 + e));
-        let value = if margin > 0.0 { small } else { large };
-        (value, -self.steepness * small * large)
+        match self.surrogate {
+            Surrogate::Sigmoid => (if margin > 0.0 { small } else { large }, -a * small * large),
+            Surrogate::Logistic => {
+                let value = (e.ln_1p() + (-a * margin).max(0.0)) / a;
+                (value, if margin > 0.0 { -small } else { -large })
+            }
+            Surrogate::SquaredHinge => {
+                let slack = (1.0 - margin).max(0.0);
+                (slack * slack, -2.0 * slack)
+            }
+        }
     }
 }
 
@@ -38,17 +96,38 @@ pub fn zero_one(predicted: &[usize], class: &[usize], weight: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
+    const ALL: [Surrogate; 3] = [Surrogate::Sigmoid, Surrogate::Logistic, Surrogate::SquaredHinge];
+
     #[test]
-    fn sigmoid_at_known_points() {
-        let s = Sigmoid { steepness: 5.0 };
-        assert_eq!(s.value_and_slope(0.0), (0.5, -1.25));
-        assert_eq!(s.value_and_slope(1e6), (0.0, 0.0));
-        assert_eq!(s.value_and_slope(-1e6), (1.0, 0.0));
-        let (value, slope) = s.value_and_slope(0.3);
-        assert!((value - 1.0 / (1.0 + 1.5f64.exp())).abs() < 1e-16);
-        let h = 1e-6;
-        let difference = (s.value_and_slope(0.3 + h).0 - s.value_and_slope(0.3 - h).0) / (2.0 * h);
-        assert!((slope - difference).abs() < 1e-9);
+    fn known_points() {
+        let at = |surrogate, z| Loss { surrogate, steepness: 5.0 }.value_and_slope(z);
+        assert_eq!(at(Surrogate::Sigmoid, 0.0), (0.5, -1.25));
+        assert_eq!(at(Surrogate::Sigmoid, 1e6), (0.0, 0.0));
+        assert_eq!(at(Surrogate::Sigmoid, -1e6), (1.0, 0.0));
+        assert_eq!(at(Surrogate::Logistic, 0.0), (2f64.ln() / 5.0, -0.5));
+        assert_eq!(at(Surrogate::Logistic, 1e6), (0.0, 0.0));
+        assert_eq!(at(Surrogate::Logistic, -1e6), (1e6, -1.0));
+        assert_eq!(at(Surrogate::SquaredHinge, -1.0), (4.0, -4.0));
+        assert_eq!(at(Surrogate::SquaredHinge, 1.5), (0.0, 0.0));
+        assert!((at(Surrogate::Sigmoid, 0.3).0 - 1.0 / (1.0 + 1.5f64.exp())).abs() < 1e-16);
+    }
+
+    #[test]
+    fn slopes_are_derivatives() {
+        for surrogate in ALL {
+            for steepness in [0.5, 3.0, 20.0] {
+                let loss = Loss { surrogate, steepness };
+                for z in [-2.0, -0.7, -0.01, 0.02, 0.3, 0.95, 1.4] {
+                    let h = 1e-6;
+                    let up = loss.value_and_slope(z + h).0;
+                    let difference = (up - loss.value_and_slope(z - h).0) / (2.0 * h);
+                    let slope = loss.value_and_slope(z).1;
+                    assert!((slope - difference).abs() < 1e-8, "{surrogate} {steepness} {z}");
+                }
+            }
+            assert_eq!(surrogate.to_string().parse::<Surrogate>().unwrap(), surrogate);
+        }
+        assert!("hinge".parse::<Surrogate>().is_err());
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::calibrate;
-use crate::data::{Dataset, Missing, Scaler, Schema, halve_twice};
+use crate::criterion::Criterion;
+use crate::data::{Dataset, Missing, Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::learn::svml::{self, Learned};
 use crate::learn::{Control, Step};
@@ -93,9 +94,8 @@ impl Model {
         let prepared = Prepared::new(data, &params.class_weight, params.seed)?;
         params.validate(data.columns())?;
         prepared.check_memory(1, params.memory_limit)?;
-        let split = halve_twice(&prepared.class);
         let mut warnings = prepared.warnings(data);
-        if split.valid.is_empty() {
+        if !prepared.has_distinct_rows() {
             // Every class is a single row, perhaps many times over.
             if prepared.largest_class < 2.0 {
                 return Err(Error::TooFewRows {
@@ -106,13 +106,15 @@ impl Model {
                 });
             }
             warnings.push(
-                "no class has two distinct rows to learn from: the metric and C are the initial ones"
+                "no class has two distinct rows to learn from: the metric and C mean little"
                     .to_owned(),
             );
         }
-        let learned = svml::learn(&prepared.sample(), &split, params, control, &watch)?;
-        let Learned { metric, cost, machines, residual, trace, best, stop } = learned;
-        let on_all = match params.refit && stop != Stop::Interrupted {
+        let learned = svml::learn(&prepared.sample(), params, control, &watch)?;
+        let Learned { metric, cost, machines, unseen, residual, trace, best, stop } = learned;
+        // Machines that are validated by leave-one-out are on all rows already.
+        let refit = params.refit || params.criterion == Criterion::LeaveOneOut;
+        let on_all = match refit && stop != Stop::Interrupted {
             true => match prepared.train(&metric, cost, Some(&machines), &watch) {
                 Ok(trained) => Some(trained),
                 Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => None,
@@ -121,15 +123,15 @@ impl Model {
             false => None,
         };
         let refitted = on_all.is_some();
-        if params.refit && !refitted {
+        if refit && !refitted {
             let cause = match stop {
                 Stop::Interrupted | Stop::TimeLimit => "ended before the machine could be",
                 _ => "time or the precision of the kernel matrix did not allow the machine to be",
             };
-            warnings.push(format!("{cause} trained on all rows: it was trained on half of them"));
+            warnings.push(format!("{cause} trained on all rows: it was trained on a part of them"));
         }
         let trained =
-            on_all.unwrap_or_else(|| prepared.unseen(&metric, machines, residual, &split));
+            on_all.unwrap_or_else(|| prepared.unseen(&metric, machines, residual, &unseen));
         let report = Report {
             method: Method::Svml(params.clone()),
             rows: data.rows(),

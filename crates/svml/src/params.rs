@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::criterion::Criterion;
 use crate::error::{Error, Result};
+use crate::loss::{Loss, Surrogate};
 use crate::metric::Form;
 use crate::optimise::Optimiser;
 
@@ -56,7 +58,11 @@ impl ClassWeight {
 pub struct Params {
     /// Structure of L. Default: full.
     pub form: Form,
-    /// Steepness a of the soft zero-one loss s_a(z) = 1/(1 + exp(a z)). Default: 5.
+    /// How metric and C are validated while they are learned. Default: hold-out.
+    pub criterion: Criterion,
+    /// The smooth function that stands in for the zero-one loss. Default: the paper's sigmoid.
+    pub surrogate: Surrogate,
+    /// Steepness a of the surrogate, s_a(z) = 1/(1 + exp(a z)) for the sigmoid. Default: 5.
     pub steepness: f64,
     /// Weight of the regulariser lambda |L - L0|^2 / |L0|^2 that holds L near its start. It is
     /// relative to the size of L0 and to a loss between 0 and 1; the paper's 100 and 10 belong to
@@ -68,7 +74,8 @@ pub struct Params {
     pub optimiser: Optimiser,
     /// Most accepted steps. Default: 100.
     pub max_iterations: usize,
-    /// Accepted steps without a better result on the hold-out rows before stopping. Default: 5.
+    /// Accepted steps without a better result on the hold-out rows before stopping; k-fold and
+    /// leave-one-out have none. Default: 5.
     pub patience: usize,
     /// Relative decrease of the loss below which to stop. Default: 1e-3.
     pub tolerance: f64,
@@ -89,6 +96,8 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             form: Form::Full,
+            criterion: Criterion::HoldOut,
+            surrogate: Surrogate::Sigmoid,
             steepness: 5.0,
             lambda: 0.1,
             initial_cost: 0.5,
@@ -109,6 +118,10 @@ impl Default for Params {
 pub(crate) const COST_RANGE: (f64, f64) = (1e-3, 1e4);
 
 impl Params {
+    pub(crate) fn loss(&self) -> Loss {
+        Loss { surrogate: self.surrogate, steepness: self.steepness }
+    }
+
     /// Checks every field for `features` columns.
     pub fn validate(&self, features: usize) -> Result<()> {
         let check = |name, value: &dyn std::fmt::Display, ok: bool, bound: &str| {
@@ -126,6 +139,9 @@ impl Params {
         let tolerance = self.tolerance.is_finite() && self.tolerance >= 0.0;
         check("tolerance", &self.tolerance, tolerance, "finite and at least 0")?;
         check("patience", &self.patience, self.patience > 0, "at least 1")?;
+        if let Criterion::KFold(k) = self.criterion {
+            check("k_fold", &k, k >= 2, "at least 2")?;
+        }
         if let Form::Rank(r) = self.form {
             let bound = format!("between 1 and the number of features, {features}");
             check("rank", &r, (1..=features).contains(&r), &bound)?;

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use crate::calibrate;
-use crate::data::{Dataset, Scaler, Split, hash_order};
+use crate::data::{Dataset, Scaler, hash_order};
 use crate::error::{Error, Result};
 use crate::kernel::DenseGram;
 use crate::learn::Sample;
@@ -208,18 +208,22 @@ impl Prepared {
         Ok(Trained { machines, residual, temperature })
     }
 
-    /// Machines that were trained on a part only: the other rows are those they have not seen.
+    /// Machines that were trained on a part only, calibrated on the rows they have not seen.
     pub fn unseen(
         &self,
         metric: &Metric,
         machines: Vec<Machine>,
         residual: f64,
-        split: &Split,
+        rows: &[usize],
     ) -> Trained {
-        let rows = [split.valid.as_slice(), &split.hold].concat();
-        let values = self.outputs(metric, &machines).select_rows(&rows);
-        let temperature = self.temperature(&values, &rows);
+        let values = self.outputs(metric, &machines).select_rows(rows);
+        let temperature = self.temperature(&values, rows);
         Trained { machines, residual, temperature }
+    }
+
+    /// Whether some class has two rows that differ, so that one can validate the other.
+    pub fn has_distinct_rows(&self) -> bool {
+        self.class.len() > self.classes.len()
     }
 
     fn temperature(&self, outputs: &Matrix, rows: &[usize]) -> f64 {

@@ -1,7 +1,7 @@
 //! Parameters outside their range: an error that names the parameter, the value and what is allowed.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-use svml::data::{Scaler, halve_twice};
+use svml::data::Scaler;
 use svml::learn::{Control, Sample, svml::learn};
 use svml::watch::Watch;
 use svml::{Dataset, Error, Form, Generator, Grid, Matrix, Metric, Model, Params};
@@ -105,9 +105,8 @@ fn the_learner_checks_too() {
     let data = data(40);
     let x = Scaler::fit(data.x(), data.weights(), &data.schema().encoded_kinds()).apply(data.x());
     let sample = Sample { x: &x, class: data.y(), weight: data.weights(), classes: 2 };
-    let split = halve_twice(data.y());
     let params = params(|p| p.lambda = f64::NAN);
-    let learned = learn(&sample, &split, &params, &mut Control::default(), &Watch::default());
+    let learned = learn(&sample, &params, &mut Control::default(), &Watch::default());
     assert_names(&learned.unwrap_err(), "lambda", "NaN", "positive");
 }
 

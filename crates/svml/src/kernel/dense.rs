@@ -169,23 +169,28 @@ impl Gram for DenseGram<'_> {
                 Form::Rank(_) => self.l_times_q(outer, &z),
             })
             .collect();
-        let Some(first) = parts.first() else { return vec![0.0; self.metric.values().len()] };
-        let mut q = Matrix::zeros(first.rows(), first.cols());
-        for part in parts {
-            q.as_mut_slice().iter_mut().zip(part.as_slice()).for_each(|(q, part)| *q += part);
-        }
-        let l = self.metric.values();
-        let mut gradient = match self.metric.form() {
-            Form::Sphere => vec![l[0] * q.as_slice().iter().sum::<f64>()],
-            Form::Diagonal => l.iter().zip(q.as_slice()).map(|(l, q)| l * q).collect(),
-            Form::Full => {
-                linalg::multiply((&self.metric.components()).into(), (&q).into()).into_vec()
-            }
-            Form::Rank(_) => q.into_vec(),
-        };
-        gradient.iter_mut().for_each(|v| *v *= -2.0);
-        gradient
+        self.minus_two_l_times(sum_in_order(parts))
     }
+
+    fn slopes(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix {
+        let d = self.x.cols();
+        let left = vec![1.0; rows.len()];
+        let outer = Outer { rows, left: &left, cols, right: v };
+        let Weighted { forward, .. } = self.weigh(&outer, self.x, false);
+        Matrix::from_fn(rows.len(), d, |i, k| {
+            forward[(i, d)] * self.x[(rows[i], k)] - forward[(i, k)]
+        })
+    }
+}
+
+/// The sum of matrices of one shape, added in their order; an empty matrix if there are none.
+fn sum_in_order(parts: Vec<Matrix>) -> Matrix {
+    let mut parts = parts.into_iter();
+    let mut sum = parts.next().unwrap_or_default();
+    for part in parts {
+        sum.as_mut_slice().iter_mut().zip(part.as_slice()).for_each(|(sum, part)| *sum += part);
+    }
+    sum
 }
 
 /// How a matrix of weights W = (left right') o K acts on the rows of a matrix Y.
@@ -238,6 +243,70 @@ impl DenseGram<'_> {
             backward.row_mut(j).iter_mut().for_each(|v| *v *= r);
         }
         Weighted { forward, backward }
+    }
+
+    /// From what the form needs of Q (its diagonal, all of it, or L Q; empty for zero) to -2 L Q in
+    /// the values of the metric.
+    fn minus_two_l_times(&self, q: Matrix) -> Vec<f64> {
+        let l = self.metric.values();
+        if q.as_slice().is_empty() {
+            return vec![0.0; l.len()];
+        }
+        let mut gradient = match self.metric.form() {
+            Form::Sphere => vec![l[0] * q.as_slice().iter().sum::<f64>()],
+            Form::Diagonal => l.iter().zip(q.as_slice()).map(|(l, q)| l * q).collect(),
+            Form::Full => {
+                linalg::multiply((&self.metric.components()).into(), (&q).into()).into_vec()
+            }
+            Form::Rank(_) => q.into_vec(),
+        };
+        gradient.iter_mut().for_each(|v| *v *= -2.0);
+        gradient
+    }
+
+    /// The contraction for symmetric weights D o K[set, set] that come in blocks of rows: `fill`
+    /// writes rows `first..` of D. Q = 2 (X' diag(W 1) X - X' W X) with W = D o K.
+    pub(super) fn contract_symmetric(
+        &self,
+        set: &[usize],
+        fill: impl Fn(usize, &mut [f64]) + Sync,
+    ) -> Vec<f64> {
+        let (n, d) = (set.len(), self.x.cols());
+        let x = self.x.select_rows(set);
+        let mapped = match self.metric.form() {
+            Form::Rank(_) => self.metric.transform(&x),
+            _ => Matrix::default(),
+        };
+        let y = if mapped.rows() > 0 { &mapped } else { &x };
+        let right = scaled_rows(y, &(0..n).collect::<Vec<_>>(), &vec![1.0; n], true);
+        let width = right.cols();
+        let parts: Vec<Matrix> = (0..n.div_ceil(TILE_ROWS))
+            .into_par_iter()
+            .map(|t| {
+                let first = t * TILE_ROWS;
+                let rows = &set[first..n.min(first + TILE_ROWS)];
+                let mut w = vec![0.0; rows.len() * n];
+                fill(first, &mut w);
+                for (w, &i) in w.chunks_exact_mut(n).zip(rows) {
+                    let k = self.row(i);
+                    w.iter_mut().zip(set).for_each(|(w, &j)| *w *= k[j]);
+                }
+                let wy = linalg::multiply(Block::new(&w, rows.len(), n, n), (&right).into());
+                // diag(W 1) Y - W Y on these rows. // (rows, columns of Y)
+                let side = Matrix::from_fn(rows.len(), width - 1, |i, k| {
+                    2.0 * (wy[(i, width - 1)] * y[(first + i, k)] - wy[(i, k)])
+                });
+                let x = rows_of(&x, first, rows.len());
+                match self.metric.form() {
+                    Form::Sphere | Form::Diagonal => Matrix::from_fn(1, d, |_, k| {
+                        (0..rows.len()).map(|i| side[(i, k)] * self.x[(rows[i], k)]).sum()
+                    }),
+                    // Y' (diag(W 1) - W) X: symmetric for Y = X, and L Q for Y = Z.
+                    Form::Full | Form::Rank(_) => linalg::multiply(Block::from(&side).t(), x),
+                }
+            })
+            .collect();
+        self.minus_two_l_times(sum_in_order(parts))
     }
 
     /// The diagonal of Q. // (1, d)

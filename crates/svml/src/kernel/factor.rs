@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::Factor;
 use super::dense::DenseGram;
+use super::{Factor, Inverse};
 use crate::error::Result;
 use crate::linalg::{self, Block, Cholesky, Matrix, SmallSystem, dot};
 
@@ -48,6 +48,9 @@ struct Border {
     kept: Vec<(usize, usize)>,
     /// Positions in the new set of the rows added.
     added: Vec<usize>,
+    /// The new set, and its ridge.
+    set: Vec<usize>,
+    ridge: Vec<f64>,
 }
 
 impl<'g, 'x> DenseFactor<'g, 'x> {
@@ -161,7 +164,8 @@ impl Factor for DenseFactor<'_, '_> {
                 }
                 schur[(a, a)] += ridge[i];
             }
-            Border { schur: SmallSystem::new(&schur), columns, kept, added }
+            let (set, ridge) = (set.to_vec(), ridge.to_vec());
+            Border { schur: SmallSystem::new(&schur), columns, kept, added, set, ridge }
         });
         self.gram.watch.check()
     }
@@ -252,5 +256,55 @@ impl Factor for DenseFactor<'_, '_> {
             }
         }
         diagonal
+    }
+
+    fn bordered_inverse<'b>(&'b self, inverse_ones: &[f64]) -> Result<Box<dyn Inverse + 'b>> {
+        let set = match &self.border {
+            None => self.base.clone(),
+            Some(border) => border.set.clone(),
+        };
+        let n = set.len();
+        let mut b = match (&self.border, &self.cholesky) {
+            (None, Some(cholesky)) => cholesky.inverse(&self.gram.watch)?,
+            (Some(border), _) => {
+                let fresh = Self::new(self.gram, &set, &border.ridge)?;
+                match &fresh.cholesky {
+                    Some(cholesky) => cholesky.inverse(&self.gram.watch)?,
+                    None => Matrix::default(),
+                }
+            }
+            _ => Matrix::default(),
+        };
+        let ones: f64 = inverse_ones.iter().sum();
+        b.as_mut_slice().par_chunks_mut(n.max(1)).zip(inverse_ones).for_each(|(row, zi)| {
+            row.iter_mut().zip(inverse_ones).for_each(|(b, zj)| *b -= zi * zj / ones);
+        });
+        Ok(Box::new(DenseInverse { gram: self.gram, set, b }))
+    }
+}
+
+/// B as an array.
+struct DenseInverse<'g, 'x> {
+    gram: &'g DenseGram<'x>,
+    set: Vec<usize>,
+    b: Matrix,
+}
+
+impl Inverse for DenseInverse<'_, '_> {
+    fn diagonal(&self) -> Vec<f64> {
+        (0..self.set.len()).map(|i| self.b[(i, i)]).collect()
+    }
+
+    fn contract(&self, q: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let n = self.set.len();
+        let gradient = self.gram.contract_symmetric(&self.set, |first, out| {
+            // Rows of B diag(q) B.
+            let count = out.len() / n;
+            let scaled = Matrix::from_fn(count, n, |i, j| self.b[(first + i, j)] * q[j]);
+            linalg::product(out, n, 1.0, (&scaled).into(), (&self.b).into());
+        });
+        let diagonal =
+            (0..n).map(|i| self.b.row(i).iter().zip(q).map(|(b, q)| b * b * q).sum()).collect();
+        (gradient, diagonal)
     }
 }

@@ -34,6 +34,10 @@ pub trait Gram: Sync {
 
     /// d loss / d (values of the metric), where d loss / d K is the sum of `weights`.
     fn contract(&self, weights: &[Outer<'_>]) -> Vec<f64>;
+
+    /// sum_j v_j k(x_i, x_j) (x_i - x_j) for each of `rows`, j running over `cols`: up to the factor
+    /// -2 M the gradient of a machine's output. // (rows, d)
+    fn slopes(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix;
 }
 
 /// A factorisation of K[set, set] + diag(ridge), ready to solve systems.
@@ -48,6 +52,20 @@ pub trait Factor: Sync {
 
     /// Some entries of the diagonal of the inverse, by their position in the set.
     fn inverse_diagonal(&self, positions: &[usize]) -> Vec<f64>;
+
+    /// B, the leading block of the inverse of the matrix bordered by ones:
+    /// A^-1 - z z' / sum z with z = A^-1 1, which is `inverse_ones`.
+    fn bordered_inverse<'b>(&'b self, inverse_ones: &[f64]) -> Result<Box<dyn Inverse + 'b>>;
+}
+
+/// The matrix B of [`Factor::bordered_inverse`].
+pub trait Inverse: Sync {
+    /// Its diagonal.
+    fn diagonal(&self) -> Vec<f64>;
+
+    /// d loss / d (values of the metric), where d loss / d K[set, set] is B diag(q) B; and the diagonal
+    /// of that matrix.
+    fn contract(&self, q: &[f64]) -> (Vec<f64>, Vec<f64>);
 }
 
 /// Part of d loss / d K: the outer product `left right'` in the block K[rows, cols].

@@ -46,12 +46,13 @@ pub struct Step {
     pub iteration: usize,
     /// The value that is minimised: surrogate plus regulariser.
     pub loss: f64,
-    /// Share of training rows misclassified, by weight.
+    /// Share of training rows misclassified, by weight. With k folds or leave-one-out and several
+    /// classes, the mean over the pairs of classes, here and for the validation rows.
     pub train_error: f64,
     /// Share of validation rows misclassified.
     pub valid_error: f64,
-    /// Share of hold-out rows misclassified.
-    pub hold_error: f64,
+    /// Share of hold-out rows misclassified, where there are such rows.
+    pub hold_error: Option<f64>,
     /// C.
     pub cost: f64,
     /// Number of support vectors, of all machines together.

@@ -5,15 +5,17 @@
 
 use std::time::{Duration, Instant};
 
-use crate::criterion::{self, Evaluation, Pair};
-use crate::data::Split;
+use crate::criterion::{
+    Criterion, Evaluation, Pair, fold_pairs, hold_out, leave_one_out, split_pairs,
+};
+use crate::data::halve_twice;
 use crate::error::{Error, Result};
 use crate::kernel::{DenseGram, Gram};
 use crate::learn::{Control, Sample, Step, pca};
 use crate::linalg::Matrix;
-use crate::loss::{Sigmoid, zero_one};
+use crate::loss::zero_one;
 use crate::metric::{Form, Metric};
-use crate::multiclass::{Ensemble, Labelled, decide, pairs, vote};
+use crate::multiclass::{Ensemble, Labelled, Rows, decide, pairs, vote};
 use crate::optimise::{Accepted, Limits, Objective, Stop, minimise};
 use crate::params::{COST_RANGE, Params};
 use crate::svm::Machine;
@@ -26,9 +28,11 @@ pub struct Learned {
     pub metric: Metric,
     /// C.
     pub cost: f64,
-    /// The machine of each pair of classes on the training part, with support vectors as row indices
-    /// of the sample.
+    /// The machine of each pair of classes, on the training part or on all but the first fold or on all
+    /// rows, with support vectors as row indices of the sample.
     pub machines: Vec<Machine>,
+    /// Rows that these machines have not seen.
+    pub unseen: Vec<usize>,
     /// Worst violation of their optimality conditions.
     pub residual: f64,
     /// Every accepted step.
@@ -39,31 +43,46 @@ pub struct Learned {
     pub stop: Stop,
 }
 
-/// Learns from a sample that is divided as `split` says.
+/// Learns from a sample.
 pub fn learn(
     sample: &Sample<'_>,
-    split: &Split,
     params: &Params,
     control: &mut Control<'_>,
     watch: &Watch,
 ) -> Result<Learned> {
     params.validate(sample.x.cols())?;
     let initial = initial_metric(sample, params.form)?;
-    // The kernel's rows are the training rows followed by the validation rows.
-    let x_fit = sample.x.select_rows(&[split.train.as_slice(), &split.valid].concat());
-    let t = split.train.len();
-    let (train, valid) = (sample.labelled(&split.train, 0), sample.labelled(&split.valid, t));
+    let n = sample.x.rows();
+    let rows: Vec<usize> = (0..n).collect();
+    let all = sample.labelled(&rows, 0);
+    // Rows of the kernel, of which the first `trained` may be support rows; rows apart, which only
+    // say when to stop; and what is validated.
+    let (order, trained, hold, problems) = match params.criterion {
+        Criterion::HoldOut => {
+            let split = halve_twice(sample.class);
+            let t = split.train.len();
+            let train = sample.labelled(&split.train, 0);
+            let valid = sample.labelled(&split.valid, t);
+            let problems = Problems::Pairs(split_pairs(&train, &valid, sample.classes));
+            ([split.train, split.valid].concat(), t, split.hold, problems)
+        }
+        Criterion::KFold(k) => {
+            (rows, n, Vec::new(), Problems::Pairs(fold_pairs(&all, sample.classes, k.min(n))))
+        }
+        Criterion::LeaveOneOut => {
+            let pairs = pairs(sample.classes).into_iter().map(|pair| all.of_pair(pair)).collect();
+            (rows, n, Vec::new(), Problems::LeaveOneOut(pairs))
+        }
+    };
+    let x_fit = sample.x.select_rows(&order);
     let mut descent = Descent {
-        gram: DenseGram::new(&x_fit, t, &initial, watch)?,
-        pairs: pairs(sample.classes)
-            .into_iter()
-            .map(|pair| Pair { train: train.of_pair(pair), valid: valid.of_pair(pair) })
-            .collect(),
-        train,
-        valid,
-        hold: sample.labelled(&split.hold, 0),
-        x_hold: &sample.x.select_rows(&split.hold),
+        gram: DenseGram::new(&x_fit, trained, &initial, watch)?,
+        fit: sample.labelled(&order, 0),
+        hold: sample.labelled(&hold, 0),
+        x_hold: &sample.x.select_rows(&hold),
         x_fit: &x_fit,
+        trained,
+        problems,
         classes: sample.classes,
         variables: Variables::new(initial, params.lambda),
         params,
@@ -87,12 +106,68 @@ pub fn learn(
         Err(Error::Interrupted) => Stop::TimeLimit,
         Err(error) => return Err(error),
     };
-    let Descent { best, trace, .. } = descent;
+    let Descent { best, trace, problems, .. } = descent;
     let Best { iteration, metric, cost, mut machines, residual, .. } =
         best.ok_or(Error::Interrupted)?;
+    // Of k folds the machines of the first.
+    machines.truncate(pairs(sample.classes).len());
+    let mut unseen: Vec<bool> = vec![true; n];
+    problems.trained_rows(machines.len()).for_each(|row| unseen[order[row]] = false);
+    let unseen = (0..n).filter(|&row| unseen[row]).collect();
     let support = machines.iter_mut().flat_map(|machine| &mut machine.support);
-    support.for_each(|row| *row = split.train[*row]);
-    Ok(Learned { metric, cost, machines, residual, trace, best: iteration, stop })
+    support.for_each(|row| *row = order[*row]);
+    Ok(Learned { metric, cost, machines, unseen, residual, trace, best: iteration, stop })
+}
+
+/// What is validated.
+enum Problems {
+    /// Machines trained on one part and validated on another.
+    Pairs(Vec<Pair>),
+    /// Machines trained on all rows and validated on each of them left out.
+    LeaveOneOut(Vec<Rows>),
+}
+
+impl Problems {
+    fn evaluate(
+        &self,
+        gram: &dyn Gram,
+        cost: f64,
+        params: &Params,
+        starts: &[Machine],
+    ) -> Result<Evaluation> {
+        match self {
+            Self::Pairs(pairs) => hold_out(gram, pairs, cost, params.loss(), starts),
+            Self::LeaveOneOut(rows) => leave_one_out(gram, rows, cost, params.loss(), starts),
+        }
+    }
+
+    /// Rows that the first `count` machines are trained on.
+    fn trained_rows(&self, count: usize) -> impl Iterator<Item = usize> {
+        let rows: Vec<&Rows> = match self {
+            Self::Pairs(pairs) => pairs[..count].iter().map(|pair| &pair.train).collect(),
+            Self::LeaveOneOut(rows) => rows[..count].iter().collect(),
+        };
+        rows.into_iter().flat_map(|rows| rows.index.iter().copied())
+    }
+
+    /// Shares of training and of validation rows on the wrong side, over all machines.
+    fn errors(&self, evaluation: &Evaluation) -> (f64, f64) {
+        let share = |outputs: &[Vec<f64>], rows: &[&Rows]| {
+            let (mut wrong, mut total) = (0.0, 0.0);
+            for (h, rows) in outputs.iter().zip(rows) {
+                for ((h, y), w) in h.iter().zip(&rows.y).zip(&rows.weight) {
+                    wrong += if (*h > 0.0) == (*y > 0.0) { 0.0 } else { *w };
+                    total += w;
+                }
+            }
+            wrong / f64::max(total, f64::MIN_POSITIVE)
+        };
+        let (train, valid): (Vec<&Rows>, Vec<&Rows>) = match self {
+            Self::Pairs(pairs) => pairs.iter().map(|pair| (&pair.train, &pair.valid)).unzip(),
+            Self::LeaveOneOut(rows) => rows.iter().map(|rows| (rows, rows)).unzip(),
+        };
+        (share(&evaluation.train_outputs, &train), share(&evaluation.valid_outputs, &valid))
+    }
 }
 
 /// Length of the first step in the optimiser's variables, which are of order one.
@@ -203,9 +278,11 @@ struct Evaluated {
 /// The objective of SVML with its early stopping.
 struct Descent<'a, 'c> {
     gram: DenseGram<'a>,
-    pairs: Vec<Pair>,
-    train: Labelled,
-    valid: Labelled,
+    problems: Problems,
+    /// The rows of the kernel.
+    fit: Labelled,
+    /// How many of them, at the front, may be support rows.
+    trained: usize,
     hold: Labelled,
     x_fit: &'a Matrix,
     x_hold: &'a Matrix,
@@ -225,7 +302,7 @@ struct Descent<'a, 'c> {
 impl Descent<'_, '_> {
     /// Mean of the surrogate over the hold-out rows of all pairs.
     fn mean_surrogate(&self, outputs: &Matrix) -> f64 {
-        let surrogate = Sigmoid { steepness: self.params.steepness };
+        let surrogate = self.params.loss();
         let (mut sum, mut total) = (0.0, 0.0);
         for (p, pair) in pairs(self.classes).into_iter().enumerate() {
             let rows = self.hold.of_pair(pair);
@@ -247,9 +324,7 @@ impl Objective for Descent<'_, '_> {
         };
         self.gram.set_metric(&metric)?;
         let starts = self.last.as_ref().map_or(&[][..], |last| &last.evaluation.machines);
-        let surrogate = Sigmoid { steepness: self.params.steepness };
-        let evaluated = criterion::hold_out(&self.gram, &self.pairs, cost, surrogate, starts);
-        let mut evaluation = match evaluated {
+        let mut evaluation = match self.problems.evaluate(&self.gram, cost, self.params, starts) {
             // L is so large that rounding hides which rows are close: too far.
             Err(Error::NotPositiveDefinite { .. }) => return Ok(f64::INFINITY),
             evaluated => evaluated?,
@@ -272,42 +347,51 @@ impl Objective for Descent<'_, '_> {
         let Some(Evaluated { metric, cost, evaluation, .. }) = &self.last else {
             return Ok(None);
         };
-        let ensemble =
-            Ensemble::new(&evaluation.machines, self.classes, |row| self.train.class[row]);
-        let mapped = metric.transform(&self.x_fit.select_rows(&ensemble.support));
+        let machines = &evaluation.machines;
+        let hold = (!self.hold.index.is_empty()).then(|| {
+            let ensemble = Ensemble::new(machines, self.classes, |row| self.fit.class[row]);
+            let mapped = metric.transform(&self.x_fit.select_rows(&ensemble.support));
+            (ensemble.outputs(&metric.transform(self.x_hold), &mapped), ensemble, mapped)
+        });
         let error = |outputs: &Matrix, rows: &Labelled| {
             zero_one(&decide(&vote(outputs, self.classes)), &rows.class, &rows.weight)
         };
-        let hold = ensemble.outputs(&metric.transform(self.x_hold), &mapped);
-        let (train_error, valid_error) = if let ([train], [valid]) =
-            (&evaluation.train_outputs[..], &evaluation.valid_outputs[..])
-        {
-            let column = |h: &[f64]| Matrix::from_fn(h.len(), 1, |i, _| h[i]);
-            (error(&column(train), &self.train), error(&column(valid), &self.valid))
-        } else {
-            // Each machine knows the rows of its own classes only: the vote needs all of them.
-            let fit = ensemble.outputs(&metric.transform(self.x_fit), &mapped);
-            (
-                error(&fit.select_rows(&self.train.index), &self.train),
-                error(&fit.select_rows(&self.valid.index), &self.valid),
-            )
+        let (train_error, valid_error) = match &hold {
+            Some((_, ensemble, mapped)) if self.classes > 2 => {
+                // Each machine knows the rows of its own classes only: the vote needs all of them.
+                let fit = ensemble.outputs(&metric.transform(self.x_fit), mapped);
+                let part = |rows: std::ops::Range<usize>| {
+                    let chosen = Labelled {
+                        index: rows.clone().collect(),
+                        class: self.fit.class[rows.clone()].to_vec(),
+                        weight: self.fit.weight[rows].to_vec(),
+                    };
+                    error(&fit.select_rows(&chosen.index), &chosen)
+                };
+                (part(0..self.trained), part(self.trained..self.fit.index.len()))
+            }
+            _ => self.problems.errors(evaluation),
         };
+        let mut support: Vec<usize> =
+            machines.iter().flat_map(|machine| machine.support.iter().copied()).collect();
+        support.sort_unstable();
+        support.dedup();
         let step = Step {
             iteration: self.trace.len(),
             loss: accepted.value,
             train_error,
             valid_error,
-            hold_error: error(&hold, &self.hold),
+            hold_error: hold.as_ref().map(|(outputs, ..)| error(outputs, &self.hold)),
             cost: *cost,
-            support: ensemble.support.len(),
+            support: support.len(),
             step: accepted.step,
             seconds: self.started.elapsed().as_secs_f64(),
         };
         self.trace.push(step);
-        // Without hold-out rows (a handful of data) the loss itself decides.
-        let result = match self.hold.index.is_empty() {
-            true => (accepted.value, 0.0),
-            false => (step.hold_error, self.mean_surrogate(&hold)),
+        // Without hold-out rows the loss itself decides.
+        let result = match (&hold, step.hold_error) {
+            (Some((outputs, ..)), Some(error)) => (error, self.mean_surrogate(outputs)),
+            _ => (accepted.value, 0.0),
         };
         if self.best.as_ref().is_none_or(|best| result < best.result) {
             self.best = Some(Best {

@@ -14,12 +14,14 @@ use faer::reborrow::{Reborrow, ReborrowMut};
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::kernel;
+use super::{Block, Matrix, kernel};
 use crate::error::{Error, Result};
 use crate::watch::Watch;
 
 /// Width of a block column and side of a tile.
 const TILE: usize = 256;
+/// Columns of the inverse that are computed together.
+const INVERSE_TILE: usize = 64;
 /// Up to this size one thread with faer's own blocking is the fastest.
 const SEQUENTIAL: usize = 3 * TILE;
 
@@ -79,6 +81,41 @@ impl Cholesky {
         let columns = MatMut::from_column_major_slice_mut(&mut x, rows, positions.len());
         kernel(|| solve_lower_triangular_in_place(r, columns, Par::Seq));
         x
+    }
+
+    /// A^-1 = R'^-1 R^-1, in parallel tiles.
+    pub fn inverse(&self, watch: &Watch) -> Result<Matrix> {
+        let n = self.n;
+        let starts: Vec<usize> = (0..n).step_by(INVERSE_TILE).collect();
+        // R^-1 by blocks of columns, each from its own first row on.
+        let columns: Vec<Vec<f64>> = starts
+            .par_iter()
+            .map(|&first| {
+                let positions: Vec<usize> = (first..n.min(first + INVERSE_TILE)).collect();
+                self.inverse_columns(&positions)
+            })
+            .collect();
+        watch.check()?;
+        // Block (I, J) with I >= J: the columns I and J of R^-1 meet from the first row of I on.
+        let mut inverse = Matrix::zeros(n, n);
+        let row_blocks = inverse.as_mut_slice().par_chunks_mut((INVERSE_TILE * n).max(1));
+        row_blocks.enumerate().for_each(|(i, out)| {
+            let (first, count) = (starts[i], out.len() / n);
+            let rows = n - first;
+            let left = Block::new(&columns[i], count, rows, rows);
+            for (j, columns) in columns[..=i].iter().enumerate() {
+                let width = if j == i { count } else { INVERSE_TILE };
+                let skip = first - starts[j];
+                let right = Block::new(&columns[skip..], width, rows, n - starts[j]);
+                super::product(&mut out[starts[j]..], n, 1.0, left, right.t());
+            }
+        });
+        for i in 0..n {
+            for j in 0..i {
+                inverse[(j, i)] = inverse[(i, j)];
+            }
+        }
+        Ok(inverse)
     }
 
     fn each_column_chunk(&self, x: &mut [f64], solve: impl Fn(MatRef<f64>, MatMut<f64>) + Sync) {
@@ -193,6 +230,22 @@ mod tests {
                 assert!(expected[..first].iter().all(|v| *v == 0.0));
                 for (a, b) in column.iter().zip(&expected[first..]) {
                     assert!((a - b).abs() < 1e-12, "n = {n}, column {i}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_inverse_inverts() {
+        for n in [0, 1, 63, 64, 65, 300] {
+            let a = kernel_like(n);
+            let factor = Cholesky::new(a.clone(), n, 0.1, &Watch::default()).unwrap();
+            let inverse = factor.inverse(&Watch::default()).unwrap();
+            for i in 0..n {
+                for j in 0..n {
+                    let entry: f64 = (0..n).map(|k| a[i * n + k] * inverse[(k, j)]).sum();
+                    let expected = if i == j { 1.0 } else { 0.0 };
+                    assert!((entry - expected).abs() < 1e-11, "n = {n}: {entry} at ({i}, {j})");
                 }
             }
         }
