@@ -93,7 +93,13 @@ impl Model {
         let watch = control.watch();
         let prepared = Prepared::new(data, &params.class_weight, params.seed)?;
         params.validate(data.columns())?;
-        prepared.check_memory(1, params.memory_limit)?;
+        let (machines, matrices) = match params.criterion {
+            Criterion::HoldOut => (1, 1),
+            Criterion::KFold(k) => (k, 1),
+            // The factor, its inverse, and that times its transpose.
+            Criterion::LeaveOneOut => (1, 3),
+        };
+        prepared.check_memory(machines, matrices, params.memory_limit)?;
         let mut warnings = prepared.warnings(data);
         if !prepared.has_distinct_rows() {
             // Every class is a single row, perhaps many times over.
@@ -155,8 +161,7 @@ impl Model {
                 bound: format!("at most the number of rows, {}", data.rows()),
             });
         }
-        let at_once = grid.folds.min(rayon::current_num_threads());
-        prepared.check_memory(at_once, grid.memory_limit)?;
+        prepared.check_memory(grid.folds, 1, grid.memory_limit)?;
         let watch = Watch::default();
         let selected = select::grid_search(&prepared.sample(), grid, &watch)?;
         let (metric, cost) = (selected.metric, selected.cost);

@@ -122,18 +122,18 @@ impl Prepared {
         Sample { x, class, weight, classes: classes.len() }
     }
 
-    /// Refuses what would need more than `limit`: K and, for `at_once` problems solved at the same
-    /// time, a factor for each pair of classes that is.
-    pub fn check_memory(&self, at_once: usize, limit: u64) -> Result<()> {
+    /// Refuses what would need more than `limit`: K, and for each of the machines that are trained
+    /// at the same time, out of `machines` per pair of classes, `matrices` of the size of its own K.
+    pub fn check_memory(&self, machines: usize, matrices: usize, limit: u64) -> Result<()> {
         let mut counts: Vec<u128> = vec![0; self.classes.len()];
         self.class.iter().for_each(|&c| counts[c] += 1);
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let largest_pair = counts[0] + counts[1];
         let pairs = counts.len() * (counts.len() - 1) / 2;
-        let factors =
-            (at_once.saturating_mul(pairs)).min(rayon::current_num_threads().max(at_once));
+        let at_once = machines.saturating_mul(pairs).min(rayon::current_num_threads());
         let rows = self.x.rows();
-        let bytes = 8 * ((rows as u128).pow(2) + factors as u128 * largest_pair.pow(2));
+        let squares = (at_once * matrices) as u128 * largest_pair.pow(2);
+        let bytes = 8 * ((rows as u128).pow(2) + squares);
         if bytes > u128::from(limit) {
             return Err(Error::TooLarge {
                 what: format!("the kernel matrix of {rows} rows and its factorisation"),

@@ -407,8 +407,12 @@ impl Objective for Descent<'_, '_> {
         if observed.is_some_and(|flow| flow.is_break()) || self.watch.interrupted() {
             return Ok(Some(Stop::Interrupted));
         }
-        // The machine on all rows has twice the rows: about eight times an evaluation.
-        let reserve = if self.params.refit { self.slowest * 8 } else { self.slowest };
+        // The machine on all rows has twice the rows of the hold-out criterion: about eight times an
+        // evaluation. The other criteria train on about all rows each time.
+        let reserve = match (self.params.refit, self.params.criterion) {
+            (true, Criterion::HoldOut) => self.slowest * 8,
+            _ => self.slowest * 2,
+        };
         if self.watch.out_of_time(reserve) {
             return Ok(Some(Stop::TimeLimit));
         }
