@@ -52,6 +52,19 @@ impl ClassWeight {
     }
 }
 
+/// Where the metric starts, which is also what the regulariser holds it to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Start {
+    /// L0 = I/sqrt(d); the principal components for a metric of rank r.
+    #[default]
+    Isotropic,
+    /// The gradient outer product of machines with a spherical metric: see
+    /// [`learn::gop`](crate::learn::gop).
+    Gradients,
+}
+
 /// Everything a fit can be told. The defaults need no tuning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -68,6 +81,8 @@ pub struct Params {
     /// relative to the size of L0 and to a loss between 0 and 1; the paper's 100 and 10 belong to
     /// other units. Default: 0.1.
     pub lambda: f64,
+    /// Where L starts. Default: isotropic.
+    pub start: Start,
     /// C at the start; small is smooth, from where early stopping is safe. Default: 0.5.
     pub initial_cost: f64,
     /// Default: L-BFGS.
@@ -100,6 +115,7 @@ impl Default for Params {
             surrogate: Surrogate::Sigmoid,
             steepness: 5.0,
             lambda: 0.1,
+            start: Start::Isotropic,
             initial_cost: 0.5,
             optimiser: Optimiser::default(),
             max_iterations: 100,

@@ -11,13 +11,13 @@ use crate::criterion::{
 use crate::data::halve_twice;
 use crate::error::{Error, Result};
 use crate::kernel::{DenseGram, Gram};
-use crate::learn::{Control, Sample, Step, pca};
+use crate::learn::{Control, Sample, Step, gop, pca};
 use crate::linalg::Matrix;
 use crate::loss::zero_one;
 use crate::metric::{Form, Metric};
 use crate::multiclass::{Ensemble, Labelled, Rows, decide, pairs, vote};
 use crate::optimise::{Accepted, Limits, Objective, Stop, minimise};
-use crate::params::{COST_RANGE, Params};
+use crate::params::{COST_RANGE, Params, Start};
 use crate::svm::Machine;
 use crate::watch::Watch;
 
@@ -51,7 +51,14 @@ pub fn learn(
     watch: &Watch,
 ) -> Result<Learned> {
     params.validate(sample.x.cols())?;
-    let initial = initial_metric(sample, params.form)?;
+    let started = match params.start {
+        Start::Isotropic => None,
+        Start::Gradients => Some(gop::start(sample, params, control, watch)?),
+    };
+    let (initial, initial_cost) = match &started {
+        Some(started) => (started.metric.clone(), started.cost),
+        None => (initial_metric(sample, params.form)?, params.initial_cost),
+    };
     let n = sample.x.rows();
     let rows: Vec<usize> = (0..n).collect();
     let all = sample.labelled(&rows, 0);
@@ -75,8 +82,16 @@ pub fn learn(
         }
     };
     let x_fit = sample.x.select_rows(&order);
+    let ended = || if watch.interrupted() { Stop::Interrupted } else { Stop::TimeLimit };
+    let gram = match (DenseGram::new(&x_fit, trained, &initial, watch), started.as_ref()) {
+        // Ended before the first evaluation: what the start was found with is the best so far.
+        (Err(Error::Interrupted), Some(started)) => {
+            return Ok(Learned { stop: ended(), ..started.clone() });
+        }
+        (gram, _) => gram?,
+    };
     let mut descent = Descent {
-        gram: DenseGram::new(&x_fit, trained, &initial, watch)?,
+        gram,
         fit: sample.labelled(&order, 0),
         hold: sample.labelled(&hold, 0),
         x_hold: &sample.x.select_rows(&hold),
@@ -94,7 +109,7 @@ pub fn learn(
         best: None,
         trace: Vec::new(),
     };
-    let mut theta = descent.variables.start(params.initial_cost);
+    let mut theta = descent.variables.start(initial_cost);
     let limits = Limits {
         iterations: params.max_iterations,
         tolerance: params.tolerance,
@@ -102,13 +117,14 @@ pub fn learn(
     };
     let stop = match minimise(params.optimiser, &mut descent, &mut theta, limits) {
         Ok(stop) => stop,
-        Err(Error::Interrupted) if watch.interrupted() => Stop::Interrupted,
-        Err(Error::Interrupted) => Stop::TimeLimit,
+        Err(Error::Interrupted) => ended(),
         Err(error) => return Err(error),
     };
     let Descent { best, trace, problems, .. } = descent;
-    let Best { iteration, metric, cost, mut machines, residual, .. } =
-        best.ok_or(Error::Interrupted)?;
+    let Some(best) = best else {
+        return started.map(|started| Learned { stop, ..started }).ok_or(Error::Interrupted);
+    };
+    let Best { iteration, metric, cost, mut machines, residual, .. } = best;
     // Of k folds the machines of the first.
     machines.truncate(pairs(sample.classes).len());
     let mut unseen: Vec<bool> = vec![true; n];

@@ -1,0 +1,145 @@
+//! The start by gradient outer products.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use svml::criterion::Criterion;
+use svml::data::generate::subspace_found;
+use svml::learn::{Control, Step};
+use svml::loss::Surrogate;
+use svml::optimise::Stop;
+use svml::params::Start;
+use svml::{Dataset, Form, Generator, Model, Params};
+
+fn params(form: Form) -> Params {
+    Params {
+        form,
+        start: Start::Gradients,
+        criterion: Criterion::KFold(5),
+        surrogate: Surrogate::Logistic,
+        steepness: 3.0,
+        max_iterations: 0,
+        ..Default::default()
+    }
+}
+
+/// With no step taken the metric is the start itself: it leads along the directions that matter, and
+/// the error is well below that of the isotropic start.
+#[test]
+fn finds_the_directions_that_matter() {
+    for (rotated, forms) in
+        [(false, vec![Form::Diagonal, Form::Full]), (true, vec![Form::Full, Form::Rank(2)])]
+    {
+        let generator = Generator { rows: 500, noise: 8, rotated, ..Default::default() };
+        let train = generator.generate().unwrap();
+        let test = Generator { rows: 3000, seed: 1, ..generator }.generate().unwrap().data;
+        for form in forms {
+            let found = |start: Start| {
+                let params = Params { start, ..params(form) };
+                let model = Model::fit(&train.data, &params).unwrap();
+                let scale = &model.scaler().scale;
+                let found = subspace_found(model.metric(), scale, &train.directions);
+                (found, model.error(&test).unwrap())
+            };
+            let (gradients, isotropic) = (found(Start::Gradients), found(Start::Isotropic));
+            let what = format!("rotated {rotated}, {form}: {gradients:?}, isotropic {isotropic:?}");
+            assert!(gradients.0 > 0.85, "{what}");
+            assert!(gradients.1 < 0.8 * isotropic.1, "{what}");
+        }
+    }
+}
+
+/// The regulariser holds L to the start: with a large lambda it stays there.
+#[test]
+fn is_the_centre_of_the_regulariser() {
+    let data = Generator { rows: 150, ..Default::default() }.generate().unwrap().data;
+    for form in [Form::Diagonal, Form::Full, Form::Rank(3)] {
+        // How far twenty steps lead away from the start.
+        let moved = |lambda: f64| -> f64 {
+            let fit = |max_iterations: usize| {
+                let params = Params { lambda, max_iterations, tolerance: 0.0, ..params(form) };
+                Model::fit(&data, &params).unwrap().metric().values().to_vec()
+            };
+            let pairs = fit(20).into_iter().zip(fit(0));
+            pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+        };
+        let (held, free) = (moved(1e6), moved(1e-6));
+        assert!(held < 1e-4 && free > 1e-2, "{form}: {held} held, {free} free");
+    }
+}
+
+#[test]
+fn weights_threads_and_several_classes() {
+    for classes in [2, 3] {
+        let data = Generator { rows: 150, classes, ..Default::default() }.generate().unwrap().data;
+        let times: Vec<usize> = (0..data.rows()).map(|i| i % 3).collect();
+        let weighted =
+            data.clone().with_weights(times.iter().map(|&t| t as f64).collect()).unwrap();
+        let repeated: Vec<usize> = (0..data.rows()).rev().flat_map(|i| vec![i; times[i]]).collect();
+        let repeated = data.select(&repeated);
+        for criterion in [Criterion::HoldOut, Criterion::KFold(3), Criterion::LeaveOneOut] {
+            for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)] {
+                let params = Params { criterion, max_iterations: 2, ..params(form) };
+                let fit = |data: &Dataset, threads: usize| {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+                    pool.build().unwrap().install(|| Model::fit(data, &params).unwrap())
+                };
+                let (one, three) = (fit(&weighted, 1), fit(&weighted, 3));
+                assert!(one.to_bytes().unwrap() == three.to_bytes().unwrap(), "{criterion} {form}");
+                let (a, b) = (one.decision(data.x()), fit(&repeated, 2).decision(data.x()));
+                for (a, b) in a.unwrap().as_slice().iter().zip(b.unwrap().as_slice()) {
+                    assert!((a - b).abs() <= 1e-8, "{classes} classes, {criterion}, {form}");
+                }
+            }
+        }
+    }
+}
+
+/// Interrupted at the first step that is shown, or at any time before: the best so far, or the error
+/// that there is none yet.
+#[test]
+fn interrupted() {
+    let data = Generator { rows: 300, ..Default::default() }.generate().unwrap().data;
+    let params = Params { max_iterations: 50, tolerance: 0.0, ..params(Form::Full) };
+    let flag = Arc::new(AtomicBool::new(false));
+    let raise = flag.clone();
+    let mut observer = |_: &Step| {
+        raise.store(true, Ordering::Relaxed);
+        std::ops::ControlFlow::Continue(())
+    };
+    let mut control =
+        Control { observer: Some(&mut observer), interrupt: flag, ..Default::default() };
+    let model = Model::fit_with(&data, &params, &mut control).unwrap();
+    assert_eq!(model.report().stop, Some(Stop::Interrupted));
+    assert_eq!(model.report().trace.len(), 1);
+
+    for micros in [0, 200, 1000, 5000, 20_000, 60_000] {
+        let limit = std::time::Duration::from_micros(micros);
+        let mut control = Control { time_limit: Some(limit), ..Default::default() };
+        match Model::fit_with(&data, &params, &mut control) {
+            Ok(model) => {
+                assert!(model.decision(data.x()).unwrap().as_slice().iter().all(|h| h.is_finite()));
+            }
+            Err(error) => assert!(matches!(error, svml::Error::Interrupted), "{error}"),
+        }
+    }
+}
+
+/// Columns that do not vary, and rows that are all the same, leave an isotropic start.
+#[test]
+fn nothing_to_go_by() {
+    let x = svml::Matrix::from_fn(40, 3, |i, k| if k == 0 { (i % 5) as f64 } else { 7.0 });
+    let labels: Vec<usize> = (0..40).map(|i| usize::from(i % 5 > 2)).collect();
+    let data = Dataset::new(x, &labels).unwrap();
+    for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)] {
+        let model = Model::fit(&data, &params(form)).unwrap();
+        assert_eq!(model.error(&data).unwrap(), 0.0, "{form}");
+    }
+    let labels: Vec<usize> = (0..10).map(|i| i % 2).collect();
+    let same = Dataset::new(svml::Matrix::from_fn(10, 2, |_, _| 1.0), &labels).unwrap();
+    for form in [Form::Diagonal, Form::Full, Form::Rank(1)] {
+        let model = Model::fit(&same, &params(form)).unwrap();
+        assert!(model.bias()[0].is_finite());
+    }
+}
