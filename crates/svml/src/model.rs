@@ -96,8 +96,8 @@ impl Model {
         let (machines, matrices) = match params.criterion {
             Criterion::HoldOut => (1, 1),
             Criterion::KFold(k) => (k, 1),
-            // The factor, its inverse, and that times its transpose.
-            Criterion::LeaveOneOut => (1, 3),
+            // The factor, a fresh one where the first has a border, columns of the inverse, the inverse.
+            Criterion::LeaveOneOut => (1, 4),
         };
         prepared.check_memory(machines, matrices, params.memory_limit)?;
         let mut warnings = prepared.warnings(data);
@@ -117,10 +117,10 @@ impl Model {
             );
         }
         let learned = svml::learn(&prepared.sample(), params, control, &watch)?;
-        let Learned { metric, cost, machines, unseen, residual, trace, best, stop } = learned;
+        let Learned { metric, cost, machines, unseen, left_out, residual, trace, best, stop } =
+            learned;
         // Machines that are validated by leave-one-out are on all rows already.
-        let refit = params.refit || params.criterion == Criterion::LeaveOneOut;
-        let on_all = match refit && stop != Stop::Interrupted {
+        let on_all = match params.refit && stop != Stop::Interrupted && left_out.is_empty() {
             true => match prepared.train(&metric, cost, Some(&machines), &watch) {
                 Ok(trained) => Some(trained),
                 Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => None,
@@ -128,16 +128,19 @@ impl Model {
             },
             false => None,
         };
-        let refitted = on_all.is_some();
-        if refit && !refitted {
+        let refitted = on_all.is_some() || !left_out.is_empty();
+        if params.refit && !refitted {
             let cause = match stop {
                 Stop::Interrupted | Stop::TimeLimit => "ended before the machine could be",
                 _ => "time or the precision of the kernel matrix did not allow the machine to be",
             };
             warnings.push(format!("{cause} trained on all rows: it was trained on a part of them"));
         }
-        let trained =
-            on_all.unwrap_or_else(|| prepared.unseen(&metric, machines, residual, &unseen));
+        let trained = match on_all {
+            Some(trained) => trained,
+            None if refitted => prepared.left_out(&metric, machines, residual, &left_out),
+            None => prepared.unseen(&metric, machines, residual, &unseen),
+        };
         let report = Report {
             method: Method::Svml(params.clone()),
             rows: data.rows(),

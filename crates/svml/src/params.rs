@@ -78,8 +78,8 @@ pub struct Params {
     /// Steepness a of the surrogate, s_a(z) = 1/(1 + exp(a z)) for the sigmoid. Default: 5.
     pub steepness: f64,
     /// Weight of the regulariser lambda |L - L0|^2 / |L0|^2 that holds L near its start. It is
-    /// relative to the size of L0 and to a loss between 0 and 1; the paper's 100 and 10 belong to
-    /// other units. Default: 0.1.
+    /// relative to the size of L0 and to a loss of order one; the paper's 100 and 10 belong to other
+    /// units. Default: 0.1.
     pub lambda: f64,
     /// Where L starts. Default: isotropic.
     pub start: Start,
@@ -95,15 +95,17 @@ pub struct Params {
     /// Relative decrease of the loss below which to stop. Default: 1e-3.
     pub tolerance: f64,
     /// Whether the machine is trained again on all rows with the learned L and C; otherwise the
-    /// machine trained on half of the rows is kept, as the paper reads literally. Default: true.
+    /// machine trained on half of the rows is kept, as the paper reads literally (with k folds, that
+    /// trained without the first; with leave-one-out all rows are in it anyway). Default: true.
     pub refit: bool,
     /// Weights of the classes, in the machine, the validation error, early stopping and the
     /// probabilities. Default: all alike.
     pub class_weight: ClassWeight,
     /// Seed of the split. Default: 0.
     pub seed: u64,
-    /// Most bytes for the kernel matrix and its factorisation, 16 n^2 with two classes. Default:
-    /// 8 GiB, enough for 23,000 rows.
+    /// Most bytes for the kernel matrix and its factorisation. With two classes: 16 n^2 for the
+    /// hold-out criterion, 8 n^2 more for each fold that is trained at the same time, 40 n^2 for
+    /// leave-one-out. Default: 8 GiB, enough for 23,000 rows with the hold-out criterion.
     pub memory_limit: u64,
 }
 

@@ -93,7 +93,7 @@ impl Grid {
 pub fn grid_search(sample: &Sample<'_>, grid: &Grid, watch: &Watch) -> Result<Selected> {
     let x = sample.x;
     grid.validate()?;
-    // A fold needs a row; identical rows are one by now.
+    // More folds than rows have no use; identical rows are one by now.
     let fold_count = grid.folds.min(x.rows());
     let mut widths = grid.widths.clone();
     widths.sort_by(|a, b| b.total_cmp(a));

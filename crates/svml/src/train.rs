@@ -154,7 +154,7 @@ impl Prepared {
             .filter(|(c, _)| self.class.iter().filter(|class| *class == c).count() == 1)
             .map(|(_, name)| {
                 format!(
-                    "class {name} has a single distinct row: it is trained on and never validated"
+                    "class {name} has a single distinct row: nothing tells how well it is recognised"
                 )
             });
         constant.chain(single).collect()
@@ -218,6 +218,28 @@ impl Prepared {
     ) -> Trained {
         let values = self.outputs(metric, &machines).select_rows(rows);
         let temperature = self.temperature(&values, rows);
+        Trained { machines, residual, temperature }
+    }
+
+    /// Machines that were trained on all rows, calibrated on what they give at rows left out: for each
+    /// pair of classes at its own rows, one after the other. Other rows they have not seen anyway.
+    pub fn left_out(
+        &self,
+        metric: &Metric,
+        machines: Vec<Machine>,
+        residual: f64,
+        left_out: &[Vec<f64>],
+    ) -> Trained {
+        let rows: Vec<usize> = (0..self.x.rows()).collect();
+        let all = self.sample().labelled(&rows, 0);
+        let mut values = self.outputs(metric, &machines);
+        for (p, (pair, outputs)) in pairs(self.classes.len()).into_iter().zip(left_out).enumerate()
+        {
+            for (row, h) in all.of_pair(pair).index.into_iter().zip(outputs) {
+                values[(row, p)] = *h;
+            }
+        }
+        let temperature = self.temperature(&values, &rows);
         Trained { machines, residual, temperature }
     }
 

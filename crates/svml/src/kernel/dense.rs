@@ -292,7 +292,7 @@ impl DenseGram<'_> {
                     w.iter_mut().zip(set).for_each(|(w, &j)| *w *= k[j]);
                 }
                 let wy = linalg::multiply(Block::new(&w, rows.len(), n, n), (&right).into());
-                // diag(W 1) Y - W Y on these rows. // (rows, columns of Y)
+                // 2 (diag(W 1) Y - W Y) on these rows. // (rows, columns of Y)
                 let side = Matrix::from_fn(rows.len(), width - 1, |i, k| {
                     2.0 * (wy[(i, width - 1)] * y[(first + i, k)] - wy[(i, k)])
                 });
@@ -301,7 +301,7 @@ impl DenseGram<'_> {
                     Form::Sphere | Form::Diagonal => Matrix::from_fn(1, d, |_, k| {
                         (0..rows.len()).map(|i| side[(i, k)] * self.x[(rows[i], k)]).sum()
                     }),
-                    // Y' (diag(W 1) - W) X: symmetric for Y = X, and L Q for Y = Z.
+                    // 2 Y' (diag(W 1) - W) X: Q for Y = X, and L Q for Y = Z.
                     Form::Full | Form::Rank(_) => linalg::multiply(Block::from(&side).t(), x),
                 }
             })

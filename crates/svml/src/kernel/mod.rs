@@ -1,7 +1,7 @@
 //! The kernel of equation (12), k(x, z) = exp(-|L(x - z)|^2), its matrix K, and the way back from
 //! derivatives in K to a derivative in L.
 //!
-//! Everything the algorithms above need of K stands in the two traits [`Gram`] and [`Factor`]:
+//! Everything the algorithms above need of K stands in the traits [`Gram`], [`Factor`] and [`Inverse`]:
 //! products with K, solutions of systems with K_SS + ridge, and the contraction dK -> dL. They
 //! never see an entry of K, so that another implementation may keep the matrix elsewhere or never
 //! form it. [`DenseGram`] is the exact one in memory.

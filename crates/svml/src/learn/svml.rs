@@ -1,7 +1,8 @@
 //! Algorithm 1: support vector metric learning.
 //!
 //! L and C are learned together by descent on the smooth validation error plus the regulariser,
-//! equation (17), and the iterate that does best on the hold-out rows is returned.
+//! equation (17), and the iterate that does best on the hold-out rows is returned; without such rows,
+//! the last.
 
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,9 @@ pub struct Learned {
     pub machines: Vec<Machine>,
     /// Rows that these machines have not seen.
     pub unseen: Vec<usize>,
+    /// For machines that have seen all rows: what each gives at its rows when they are left out, one
+    /// after the other.
+    pub left_out: Vec<Vec<f64>>,
     /// Worst violation of their optimality conditions.
     pub residual: f64,
     /// Every accepted step.
@@ -124,7 +128,7 @@ pub fn learn(
     let Some(best) = best else {
         return started.map(|started| Learned { stop, ..started }).ok_or(Error::Interrupted);
     };
-    let Best { iteration, metric, cost, mut machines, residual, .. } = best;
+    let Best { iteration, metric, cost, mut machines, valid_outputs, residual, .. } = best;
     // Of k folds the machines of the first.
     machines.truncate(pairs(sample.classes).len());
     let mut unseen: Vec<bool> = vec![true; n];
@@ -132,7 +136,11 @@ pub fn learn(
     let unseen = (0..n).filter(|&row| unseen[row]).collect();
     let support = machines.iter_mut().flat_map(|machine| &mut machine.support);
     support.for_each(|row| *row = order[*row]);
-    Ok(Learned { metric, cost, machines, unseen, residual, trace, best: iteration, stop })
+    let left_out = match problems {
+        Problems::Pairs(_) => Vec::new(),
+        Problems::LeaveOneOut(_) => valid_outputs,
+    };
+    Ok(Learned { metric, cost, machines, unseen, left_out, residual, trace, best: iteration, stop })
 }
 
 /// What is validated.
@@ -280,6 +288,7 @@ struct Best {
     metric: Metric,
     cost: f64,
     machines: Vec<Machine>,
+    valid_outputs: Vec<Vec<f64>>,
     residual: f64,
 }
 
@@ -416,6 +425,7 @@ impl Objective for Descent<'_, '_> {
                 metric: metric.clone(),
                 cost: *cost,
                 machines: evaluation.machines.clone(),
+                valid_outputs: evaluation.valid_outputs.clone(),
                 residual: evaluation.residual,
             });
         }
