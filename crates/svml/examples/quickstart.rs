@@ -49,7 +49,7 @@ fn main() -> svml::Result<()> {
     println!("\nstep    loss   training  validation  hold-out      C    support vectors");
     for step in &report.trace {
         println!(
-            "{:4} {:8.4} {:8.1} % {:8.1} % {:8.1} % {:8.3} {:10} {}",
+            "{:4} {:8.4} {:8.1} % {:8.1} % {:8.1} % {:8.3} {:10}{}",
             step.iteration,
             step.loss,
             100.0 * step.train_error,
@@ -57,7 +57,7 @@ fn main() -> svml::Result<()> {
             100.0 * step.hold_error.unwrap_or(0.0),
             step.cost,
             step.support,
-            if step.iteration == report.best { "<- kept" } else { "" }
+            if step.iteration == report.best { " <- kept" } else { "" }
         );
     }
     if let Some(stop) = report.stop {
