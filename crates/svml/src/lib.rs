@@ -37,15 +37,18 @@
 //!
 //! | paper | module |
 //! |---|---|
-//! | the data of section 3.4: columns, standard deviation 1, splits | [`data`] |
 //! | section 3, equation (7), the metric and its forms (section 4.4) | [`metric`] |
+//! | the data of section 3.4: columns, standard deviation 1, splits | [`data`] |
 //! | equations (4), (5), (12), the kernel and d K -> d L | [`kernel`] |
 //! | section 2, equations (1) to (3), the machine | [`svm`] |
+//! | section 6, several classes | [`multiclass`] |
+//! | beyond the paper: probabilities | [`calibrate`] |
 //! | section 4.1, equation (13), the soft zero-one loss | [`loss`] |
 //! | section 4.2, equations (14) to (16), the gradient | [`criterion`] |
 //! | section 4.3, the minimiser | [`optimise`] |
 //! | Algorithm 1 and equation (17) | [`learn::svml`] |
 //! | section 5.1, principal components | [`learn::pca`] |
+//! | beyond the paper: a start from gradients | [`learn::gop`] |
 //! | section 5, the Euclidean machine with cross-validation | [`select`] |
 //!
 //! # Threads
@@ -54,29 +57,39 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod error;
-pub mod linalg;
+
 pub mod watch;
 
-pub mod data;
+pub mod linalg;
+
 pub mod metric;
 
+pub mod data;
+
 pub mod kernel;
+
 pub mod svm;
 
 pub mod multiclass;
 
 pub mod calibrate;
-pub mod criterion;
+
 pub mod loss;
+
+pub mod criterion;
+
 pub mod optimise;
+
 pub mod params;
 
 pub mod learn;
+
 pub mod select;
+
+mod train;
 
 pub mod model;
 mod model_file;
-mod train;
 
 pub use data::{Dataset, Generator, ReadOptions};
 pub use error::{Error, Result};

@@ -9,13 +9,13 @@ use crate::criterion::Criterion;
 use crate::data::{Dataset, Missing, Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::learn::svml::{self, Learned};
-use crate::learn::{Control, Step};
+use crate::learn::{Control, Step, gop};
 use crate::linalg::Matrix;
 use crate::metric::Metric;
 use crate::model_file;
 use crate::multiclass::{Ensemble, decide, vote};
 use crate::optimise::Stop;
-use crate::params::Params;
+use crate::params::{Params, Start};
 use crate::select::{self, Grid};
 use crate::train::{Prepared, Trained};
 use crate::watch::Watch;
@@ -116,7 +116,12 @@ impl Model {
                     .to_owned(),
             );
         }
-        let learned = svml::learn(&prepared.sample(), params, control, &watch)?;
+        let sample = prepared.sample();
+        let from = match params.start {
+            Start::Isotropic => None,
+            Start::Gradients => Some(gop::start(&sample, params, control, &watch)?),
+        };
+        let learned = svml::learn(&sample, params, from, control, &watch)?;
         let Learned { metric, cost, machines, unseen, left_out, residual, trace, best, stop } =
             learned;
         // Machines that are validated by leave-one-out are on all rows already.

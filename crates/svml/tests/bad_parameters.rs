@@ -106,7 +106,7 @@ fn the_learner_checks_too() {
     let x = Scaler::fit(data.x(), data.weights(), &data.schema().encoded_kinds()).apply(data.x());
     let sample = Sample { x: &x, class: data.y(), weight: data.weights(), classes: 2 };
     let params = params(|p| p.lambda = f64::NAN);
-    let learned = learn(&sample, &params, &mut Control::default(), &Watch::default());
+    let learned = learn(&sample, &params, None, &mut Control::default(), &Watch::default());
     assert_names(&learned.unwrap_err(), "lambda", "NaN", "positive");
 }
 

@@ -11,13 +11,14 @@
 
 use crate::error::Result;
 use crate::kernel::{DenseGram, Gram};
+use crate::learn::pca::with_fixed_signs;
 use crate::learn::svml::{Learned, learn};
 use crate::learn::{Control, Sample};
 use crate::linalg::{self, Block, Matrix};
 use crate::metric::{Form, Metric};
 use crate::multiclass::pairs;
 use crate::optimise::Stop;
-use crate::params::{Params, Start};
+use crate::params::Params;
 use crate::svm::Machine;
 use crate::watch::Watch;
 
@@ -28,8 +29,8 @@ const SPHERE_ITERATIONS: usize = 20;
 /// M is this power of G.
 const POWER: f64 = 0.5;
 
-/// A metric of the form asked for, with C and machines to it.
-pub(super) fn start(
+/// A metric of the form asked for, with C and machines to it, to start [`learn`] from.
+pub fn start(
     sample: &Sample<'_>,
     params: &Params,
     control: &Control<'_>,
@@ -41,14 +42,10 @@ pub(super) fn start(
         // Scale and C for this shape: a sphere in the space it maps to.
         let z = shape.transform(sample.x);
         let mapped = Sample { x: &z, ..*sample };
-        let sphere = Params {
-            form: Form::Sphere,
-            start: Start::Isotropic,
-            max_iterations: SPHERE_ITERATIONS,
-            ..params.clone()
-        };
+        let sphere =
+            Params { form: Form::Sphere, max_iterations: SPHERE_ITERATIONS, ..params.clone() };
         let mut unobserved = Control { interrupt: control.interrupt.clone(), ..Default::default() };
-        let learned = learn(&mapped, &sphere, &mut unobserved, watch)?;
+        let learned = learn(&mapped, &sphere, None, &mut unobserved, watch)?;
         let ended = matches!(learned.stop, Stop::Interrupted | Stop::TimeLimit);
         if round == ROUNDS || ended || params.form == Form::Sphere {
             let scale = learned.metric.values()[0];
@@ -99,24 +96,14 @@ fn power(g: &Matrix, form: Form) -> Option<Metric> {
                 values[i].max(0.0).powf(POWER / 2.0) * vectors[(i, k)]
             });
             match form {
-                // The sign of an eigenvector is arbitrary: its largest entry is made positive.
-                Form::Rank(_) => with_largest_positive(scaled).into_vec(),
-                // The symmetric root does not depend on it.
+                Form::Rank(_) => with_fixed_signs(scaled).into_vec(),
+                // The symmetric root does not depend on the signs.
                 _ => linalg::multiply(Block::from(&vectors).t(), (&scaled).into()).into_vec(),
             }
         }
     };
     let metric = Metric::new(form, d, values).ok()?;
     metric.relevance().iter().any(|m| *m > 0.0).then_some(metric)
-}
-
-fn with_largest_positive(mut rows: Matrix) -> Matrix {
-    for i in 0..rows.rows() {
-        let row = rows.row_mut(i);
-        let top = row.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
-        row.iter_mut().for_each(|v| *v *= if top < 0.0 { -1.0 } else { 1.0 });
-    }
-    rows
 }
 
 /// The metric scaled so that mapped rows have the mean square that the rows themselves have.

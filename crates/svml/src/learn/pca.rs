@@ -30,20 +30,27 @@ pub fn pca(x: &Matrix, weights: &[f64], rank: usize) -> Result<Metric> {
         if r < rows.rows() {
             let v = rows.row_mut(r);
             let length = v.iter().map(|v| v * v).sum::<f64>().sqrt();
-            // The sign of an eigenvector is arbitrary: its largest entry is made positive.
-            let top =
-                v.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
             if length > 1e-12 {
-                let scale = top.signum() / length;
-                l.row_mut(r).iter_mut().zip(v).for_each(|(l, v)| *l = *v * scale);
+                l.row_mut(r).iter_mut().zip(v).for_each(|(l, v)| *l = *v / length);
             }
         }
     }
+    let l = with_fixed_signs(l);
     let z = linalg::multiply(x_block, Block::from(&l).t());
     let variance = z.as_slice().iter().map(|z| z * z).sum::<f64>();
     let scale = if variance > 0.0 { variance.sqrt().recip() } else { 1.0 };
     let values = l.into_vec().into_iter().map(|l| l * scale).collect();
     Metric::new(Form::Rank(rank), d, values)
+}
+
+/// The sign of an eigenvector is arbitrary: the largest entry of each row is made positive.
+pub(super) fn with_fixed_signs(mut rows: Matrix) -> Matrix {
+    for i in 0..rows.rows() {
+        let row = rows.row_mut(i);
+        let top = row.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+        row.iter_mut().for_each(|v| *v *= if top < 0.0 { -1.0 } else { 1.0 });
+    }
+    rows
 }
 
 #[cfg(test)]

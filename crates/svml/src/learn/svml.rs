@@ -12,13 +12,13 @@ use crate::criterion::{
 use crate::data::halve_twice;
 use crate::error::{Error, Result};
 use crate::kernel::{DenseGram, Gram};
-use crate::learn::{Control, Sample, Step, gop, pca};
+use crate::learn::{Control, Sample, Step, pca};
 use crate::linalg::Matrix;
 use crate::loss::zero_one;
 use crate::metric::{Form, Metric};
 use crate::multiclass::{Ensemble, Labelled, Rows, decide, pairs, vote};
 use crate::optimise::{Accepted, Limits, Objective, Stop, minimise};
-use crate::params::{COST_RANGE, Params, Start};
+use crate::params::{COST_RANGE, Params};
 use crate::svm::Machine;
 use crate::watch::Watch;
 
@@ -47,20 +47,18 @@ pub struct Learned {
     pub stop: Stop,
 }
 
-/// Learns from a sample.
+/// Learns from a sample. `from` is where L and C start, and what is returned if the time is up before
+/// anything better is there; else L starts isotropic, or from the principal components.
 pub fn learn(
     sample: &Sample<'_>,
     params: &Params,
+    from: Option<Learned>,
     control: &mut Control<'_>,
     watch: &Watch,
 ) -> Result<Learned> {
     params.validate(sample.x.cols())?;
-    let started = match params.start {
-        Start::Isotropic => None,
-        Start::Gradients => Some(gop::start(sample, params, control, watch)?),
-    };
-    let (initial, initial_cost) = match &started {
-        Some(started) => (started.metric.clone(), started.cost),
+    let (initial, initial_cost) = match &from {
+        Some(from) => (from.metric.clone(), from.cost),
         None => (initial_metric(sample, params.form)?, params.initial_cost),
     };
     let n = sample.x.rows();
@@ -87,10 +85,9 @@ pub fn learn(
     };
     let x_fit = sample.x.select_rows(&order);
     let ended = || if watch.interrupted() { Stop::Interrupted } else { Stop::TimeLimit };
-    let gram = match (DenseGram::new(&x_fit, trained, &initial, watch), started.as_ref()) {
-        // Ended before the first evaluation: what the start was found with is the best so far.
-        (Err(Error::Interrupted), Some(started)) => {
-            return Ok(Learned { stop: ended(), ..started.clone() });
+    let gram = match (DenseGram::new(&x_fit, trained, &initial, watch), from.as_ref()) {
+        (Err(Error::Interrupted), Some(from)) => {
+            return Ok(Learned { stop: ended(), ..from.clone() });
         }
         (gram, _) => gram?,
     };
@@ -126,7 +123,7 @@ pub fn learn(
     };
     let Descent { best, trace, problems, .. } = descent;
     let Some(best) = best else {
-        return started.map(|started| Learned { stop, ..started }).ok_or(Error::Interrupted);
+        return from.map(|from| Learned { stop, ..from }).ok_or(Error::Interrupted);
     };
     let Best { iteration, metric, cost, mut machines, valid_outputs, residual, .. } = best;
     // Of k folds the machines of the first.
