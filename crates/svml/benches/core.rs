@@ -2,12 +2,13 @@
 //! |S| in the same run: the unit in which docs/benchmarks.md counts.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod unit;
+
 use std::hint::black_box;
 
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group, criterion_main};
 use svml::criterion::{Pair, hold_out};
 use svml::kernel::{DenseGram, Gram};
-use svml::linalg::Cholesky;
 use svml::loss::{Loss, Surrogate};
 use svml::multiclass::Rows;
 use svml::svm::Machine;
@@ -69,22 +70,8 @@ fn evaluation(c: &mut Criterion) {
         let problem =
             Problem { gram: &gram, rows: &pair.train.index, y: &pair.train.y, cost: &costs };
 
-        group.bench_function(BenchmarkId::new("cholesky", format!("S={support}")), |b| {
-            // A kernel matrix with ridge of that size, copied anew for each run.
-            let z = after.transform(&x.select_rows(&(0..support).collect::<Vec<_>>()));
-            let a = Matrix::from_fn(support, support, |i, j| {
-                let sq: f64 = z.row(i).iter().zip(z.row(j)).map(|(a, b)| (a - b).powi(2)).sum();
-                (-sq).exp() + if i == j { 1.0 / cost } else { 0.0 }
-            });
-            b.iter_batched_ref(
-                || Some(a.as_slice().to_vec()),
-                |a| {
-                    Cholesky::new(a.take().unwrap(), support, 1.0 / cost, &Watch::default())
-                        .unwrap()
-                },
-                BatchSize::PerIteration,
-            );
-        });
+        let z = after.transform(&x.select_rows(&(0..support).collect::<Vec<_>>()));
+        unit::cholesky(&mut group, "", &z, 1.0 / cost);
         group.bench_function("gram", |b| {
             let mut gram = DenseGram::new(&x, n, &before, &Watch::default()).unwrap();
             b.iter(|| gram.set_metric(black_box(&after)).unwrap());

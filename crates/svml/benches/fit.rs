@@ -1,7 +1,10 @@
-//! Whole fits with default parameters, and with each optimiser.
+//! Whole fits with default parameters, each beside one Cholesky factorisation of the |S| of its final
+//! machine, and with each optimiser.
 //!
 //! The largest takes minutes: `cargo bench --bench fit -- 15000` for it alone.
 #![allow(missing_docs, clippy::unwrap_used)]
+
+mod unit;
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
 use svml::optimise::Optimiser;
@@ -19,6 +22,9 @@ fn fit(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("default", format!("n={n},d={d}")), |b| {
             b.iter(|| Model::fit(&data, &Params::default()).unwrap());
         });
+        let model = Model::fit(&data, &Params::default()).unwrap();
+        let z = model.transform(model.support_vectors()).unwrap();
+        unit::cholesky(&mut group, &format!(",n={n},d={d}"), &z, 1.0 / model.cost());
     }
     let data = data(650, 15);
     for (name, optimiser) in

@@ -118,17 +118,11 @@ pub fn split_pairs(train: &Labelled, valid: &Labelled, classes: usize) -> Vec<Pa
 /// Fold after fold, every pair of classes validated on that fold and trained on the others.
 pub fn fold_pairs(rows: &Labelled, classes: usize, k: usize) -> Vec<Pair> {
     let folds = fold_of(&rows.class, k);
-    let some = |keep: &dyn Fn(usize) -> bool| {
-        let chosen: Vec<usize> = (0..folds.len()).filter(|&p| keep(folds[p])).collect();
-        Labelled {
-            index: chosen.iter().map(|&p| rows.index[p]).collect(),
-            class: chosen.iter().map(|&p| rows.class[p]).collect(),
-            weight: chosen.iter().map(|&p| rows.weight[p]).collect(),
-        }
+    let fold = |fold: usize| {
+        let (train, valid) = (rows.some(|p| folds[p] != fold), rows.some(|p| folds[p] == fold));
+        split_pairs(&train, &valid, classes)
     };
-    (0..k)
-        .flat_map(|fold| split_pairs(&some(&|f| f != fold), &some(&|f| f == fold), classes))
-        .collect()
+    (0..k).flat_map(fold).collect()
 }
 
 /// Value and gradient of a criterion, and the machines behind them.

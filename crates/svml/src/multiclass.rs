@@ -39,6 +39,16 @@ pub struct Rows {
 }
 
 impl Labelled {
+    /// Those rows whose position `keep` asks for.
+    pub fn some(&self, keep: impl Fn(usize) -> bool) -> Self {
+        let chosen: Vec<usize> = (0..self.index.len()).filter(|&p| keep(p)).collect();
+        Self {
+            index: chosen.iter().map(|&p| self.index[p]).collect(),
+            class: chosen.iter().map(|&p| self.class[p]).collect(),
+            weight: chosen.iter().map(|&p| self.weight[p]).collect(),
+        }
+    }
+
     /// The rows of classes i and j, positive for j.
     pub fn of_pair(&self, (i, j): (usize, usize)) -> Rows {
         let mut rows = Rows::default();

@@ -11,7 +11,7 @@ use crate::learn::Sample;
 use crate::linalg::Matrix;
 use crate::loss::wrong;
 use crate::metric::{Form, Metric};
-use crate::multiclass::{Labelled, decide, outputs, pairs, solve_pair, vote};
+use crate::multiclass::{decide, outputs, pairs, solve_pair, vote};
 use crate::params::ClassWeight;
 use crate::svm::Machine;
 use crate::watch::Watch;
@@ -138,13 +138,8 @@ fn wrong_in_fold(
     fold: usize,
     costs: &[f64],
 ) -> Result<Vec<f64>> {
-    let choose = |keep: &dyn Fn(usize) -> bool| {
-        let index: Vec<usize> = (0..folds.len()).filter(|&i| keep(folds[i])).collect();
-        let class = index.iter().map(|&i| sample.class[i]).collect();
-        let weight = index.iter().map(|&i| sample.weight[i]).collect();
-        Labelled { index, class, weight }
-    };
-    let (train, left_out) = (choose(&|f| f != fold), choose(&|f| f == fold));
+    let all = sample.labelled(&(0..folds.len()).collect::<Vec<_>>(), 0);
+    let (train, left_out) = (all.some(|i| folds[i] != fold), all.some(|i| folds[i] == fold));
     let pairs: Vec<_> = pairs(sample.classes).into_iter().map(|pair| train.of_pair(pair)).collect();
     let mut machines: Vec<Machine> = Vec::new();
     let mut errors = Vec::with_capacity(costs.len());

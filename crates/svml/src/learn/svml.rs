@@ -382,15 +382,11 @@ impl Objective for Descent<'_, '_> {
             Some((_, ensemble, mapped)) if self.classes > 2 => {
                 // Each machine knows the rows of its own classes only: the vote needs all of them.
                 let fit = ensemble.outputs(&metric.transform(self.x_fit), mapped);
-                let part = |rows: std::ops::Range<usize>| {
-                    let chosen = Labelled {
-                        index: rows.clone().collect(),
-                        class: self.fit.class[rows.clone()].to_vec(),
-                        weight: self.fit.weight[rows].to_vec(),
-                    };
-                    error(&fit.select_rows(&chosen.index), &chosen)
-                };
-                (part(0..self.trained), part(self.trained..self.fit.index.len()))
+                let part = |rows: Labelled| error(&fit.select_rows(&rows.index), &rows);
+                (
+                    part(self.fit.some(|p| p < self.trained)),
+                    part(self.fit.some(|p| p >= self.trained)),
+                )
             }
             _ => self.problems.errors(evaluation),
         };
