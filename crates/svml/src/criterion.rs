@@ -35,12 +35,11 @@ use std::str::FromStr;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::fold_of;
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Outer};
 use crate::loss::Loss;
 use crate::multiclass::{Labelled, Rows, pairs, solve_pair};
-use crate::svm::Machine;
+use crate::svm::{Machine, Solution};
 
 /// How a metric and a C are validated while they are learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,9 +114,9 @@ pub fn split_pairs(train: &Labelled, valid: &Labelled, classes: usize) -> Vec<Pa
     pairs(classes).into_iter().map(of).collect()
 }
 
-/// Fold after fold, every pair of classes validated on that fold and trained on the others.
-pub fn fold_pairs(rows: &Labelled, classes: usize, k: usize) -> Vec<Pair> {
-    let folds = fold_of(&rows.class, k);
+/// Fold after fold, every pair of classes validated on that fold and trained on the others; `folds`
+/// is the fold of each row, below `k`.
+pub fn fold_pairs(rows: &Labelled, classes: usize, folds: &[usize], k: usize) -> Vec<Pair> {
     let fold = |fold: usize| {
         let (train, valid) = (rows.some(|p| folds[p] != fold), rows.some(|p| folds[p] == fold));
         split_pairs(&train, &valid, classes)
@@ -156,6 +155,40 @@ pub fn hold_out(
     evaluate(gram, pairs, starts, |pair, start| {
         Part::hold_out(gram, pair, cost, loss, total, start)
     })
+}
+
+/// The machine of each of `pairs` and its outputs on the validation rows: [`hold_out`] without loss and
+/// derivatives.
+pub fn held_outputs(
+    gram: &dyn Gram,
+    pairs: &[Pair],
+    cost: f64,
+    starts: &[Machine],
+) -> Result<(Vec<Machine>, Vec<Vec<f64>>)> {
+    let solved: Vec<(Machine, Vec<f64>)> = pairs
+        .par_iter()
+        .enumerate()
+        .map(|(p, pair)| {
+            let start = starts.get(p).map(|machine| machine.support.as_slice());
+            let (solution, h) = held(gram, pair, cost, start)?;
+            Ok((solution.machine, h))
+        })
+        .collect::<Result<_>>()?;
+    Ok(solved.into_iter().unzip())
+}
+
+/// The machine of a pair, and h on the validation rows.
+fn held<'g>(
+    gram: &'g dyn Gram,
+    Pair { train, valid }: &Pair,
+    cost: f64,
+    start: Option<&[usize]>,
+) -> Result<(Solution<'g>, Vec<f64>)> {
+    let solution = solve_pair(gram, train, cost, start)?;
+    let Machine { support, beta, bias } = &solution.machine;
+    let mut h = gram.multiply(&valid.index, support, beta);
+    h.iter_mut().for_each(|h| *h += bias);
+    Ok((solution, h))
 }
 
 /// Trains on all rows, validates on each of them left out, for each pair of classes.
@@ -232,18 +265,17 @@ struct Part {
 impl Part {
     fn hold_out(
         gram: &dyn Gram,
-        Pair { train, valid }: &Pair,
+        pair: &Pair,
         cost: f64,
         surrogate: Loss,
         total: f64,
         start: Option<&[usize]>,
     ) -> Result<Self> {
-        let solution = solve_pair(gram, train, cost, start)?;
-        let Machine { support, beta, bias } = &solution.machine;
+        let (solution, h) = held(gram, pair, cost, start)?;
+        let Machine { support, beta, .. } = &solution.machine;
+        let valid = &pair.valid;
 
-        // h on the validation rows, the loss, and g = d loss / d h.
-        let mut h = gram.multiply(&valid.index, support, beta);
-        h.iter_mut().for_each(|h| *h += bias);
+        // The loss, and g = d loss / d h.
         let mut loss = 0.0;
         let mut g = Vec::with_capacity(h.len());
         for ((h, y), w) in h.iter().zip(&valid.y).zip(&valid.weight) {

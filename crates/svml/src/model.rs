@@ -8,14 +8,15 @@ use crate::calibrate;
 use crate::criterion::Criterion;
 use crate::data::{Dataset, Missing, Scaler, Schema};
 use crate::error::{Error, Result};
-use crate::learn::svml::{self, Learned};
-use crate::learn::{Control, Step, gop};
+use crate::learn::auto::{self, Candidate};
+use crate::learn::svml::Learned;
+use crate::learn::{Control, Step};
 use crate::linalg::Matrix;
 use crate::metric::Metric;
 use crate::model_file;
 use crate::multiclass::{Ensemble, decide, vote};
 use crate::optimise::Stop;
-use crate::params::{Params, Start};
+use crate::params::Params;
 use crate::select::{self, Grid};
 use crate::train::{Prepared, Trained};
 use crate::watch::Watch;
@@ -41,6 +42,9 @@ pub struct Report {
     pub rows: usize,
     /// Every accepted step; empty if nothing was learned step by step.
     pub trace: Vec<Step>,
+    /// What the form was chosen from; empty if it was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
     /// The iteration of the trace that was kept.
     pub best: usize,
     /// Why learning ended.
@@ -117,11 +121,7 @@ impl Model {
             );
         }
         let sample = prepared.sample();
-        let from = match params.start {
-            Start::Isotropic => None,
-            Start::Gradients => Some(gop::start(&sample, params, control, &watch)?),
-        };
-        let learned = svml::learn(&sample, params, from, control, &watch)?;
+        let (learned, candidates) = auto::learn(&sample, params, control, &watch)?;
         let Learned { metric, cost, machines, unseen, left_out, residual, trace, best, stop } =
             learned;
         // Machines that are validated by leave-one-out are on all rows already.
@@ -150,6 +150,7 @@ impl Model {
             method: Method::Svml(params.clone()),
             rows: data.rows(),
             trace,
+            candidates,
             best,
             stop: Some(stop),
             refitted,
@@ -178,6 +179,7 @@ impl Model {
             method: Method::Euclidean(grid.clone()),
             rows: data.rows(),
             trace: Vec::new(),
+            candidates: Vec::new(),
             best: 0,
             stop: None,
             refitted: true,

@@ -20,7 +20,7 @@ use crate::multiclass::Ensemble;
 const MAGIC: [u8; 8] = *b"SVML\r\n\x1a\n";
 /// Version of the format that is written. Version 1 (two classes, no probabilities) is read as
 /// well; a file of a later version is refused.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Magic, version, header length.
 const PREFIX: usize = 8 + 4 + 8;
 /// The checksum at the end.

@@ -68,6 +68,8 @@ pub struct Limits {
     pub iterations: usize,
     /// Smallest decrease of the value worth another step, relative to its size.
     pub tolerance: f64,
+    /// Values below this count as this large: near zero a relative decrease means nothing.
+    pub least_size: f64,
     /// Length of the first step to try, in the units of the variables.
     pub first_step: f64,
 }
@@ -121,7 +123,8 @@ pub fn minimise(
         if let Some(stop) = objective.accept(&Accepted { x, value, step })? {
             return Ok(stop);
         }
-        if decrease <= limits.tolerance * value.abs().max(f64::MIN_POSITIVE) {
+        if decrease <= limits.tolerance * value.abs().max(limits.least_size).max(f64::MIN_POSITIVE)
+        {
             return Ok(Stop::Tolerance);
         }
     }
@@ -397,7 +400,8 @@ mod tests {
     }
 
     const BOTH: [Optimiser; 2] = [Optimiser::ConjugateGradients, Optimiser::Lbfgs];
-    const LIMITS: Limits = Limits { iterations: 500, tolerance: 0.0, first_step: 0.1 };
+    const LIMITS: Limits =
+        Limits { iterations: 500, tolerance: 0.0, least_size: 0.0, first_step: 0.1 };
 
     fn run(
         optimiser: Optimiser,

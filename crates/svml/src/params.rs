@@ -1,6 +1,8 @@
 //! The parameters of a fit: one flat struct, each field with its default.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +54,53 @@ impl ClassWeight {
     }
 }
 
+/// The structure of L, or that it is chosen from the data. As text: `auto`, or that of the [`Form`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum FormChoice {
+    /// Chosen along the path from sphere to diagonal to low rank: see
+    /// [`learn::auto`](crate::learn::auto).
+    #[default]
+    Auto,
+    /// As given.
+    Fixed(Form),
+}
+
+impl From<Form> for FormChoice {
+    fn from(form: Form) -> Self {
+        Self::Fixed(form)
+    }
+}
+
+impl fmt::Display for FormChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Fixed(form) => form.fmt(f),
+        }
+    }
+}
+
+impl FromStr for FormChoice {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::Fixed) }
+    }
+}
+
+impl From<FormChoice> for String {
+    fn from(form: FormChoice) -> Self {
+        form.to_string()
+    }
+}
+
+impl TryFrom<String> for FormChoice {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
 /// Where the metric starts, which is also what the regulariser holds it to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -65,34 +114,37 @@ pub enum Start {
     Gradients,
 }
 
-/// Everything a fit can be told. The defaults need no tuning.
+/// Everything a fit can be told. The defaults need no tuning; `docs/accuracy.md` in the
+/// repository has the measurements they were chosen by. [`Params::paper`] are those of the paper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Structure of L. Default: full.
-    pub form: Form,
-    /// How metric and C are validated while they are learned. Default: hold-out.
+    /// Structure of L. Default: chosen from the data.
+    pub form: FormChoice,
+    /// How metric and C are validated while they are learned. Default: 5 folds.
     pub criterion: Criterion,
-    /// The smooth function that stands in for the zero-one loss. Default: the paper's sigmoid.
+    /// The smooth function that stands in for the zero-one loss. Default: the squared hinge,
+    /// the machine's own loss.
     pub surrogate: Surrogate,
-    /// Steepness a of the surrogate, s_a(z) = 1/(1 + exp(a z)) for the sigmoid. Default: 5.
+    /// Steepness a of the surrogate, s_a(z) = 1/(1 + exp(a z)) for the sigmoid; the squared hinge has
+    /// none. Default: 5.
     pub steepness: f64,
     /// Weight of the regulariser lambda |L - L0|^2 / |L0|^2 that holds L near its start. It is
     /// relative to the size of L0 and to a loss of order one; the paper's 100 and 10 belong to other
-    /// units. Default: 0.1.
+    /// units. Default: 0.03.
     pub lambda: f64,
-    /// Where L starts. Default: isotropic.
+    /// Where L starts, if its form is given. Default: isotropic.
     pub start: Start,
     /// C at the start; small is smooth, from where early stopping is safe. Default: 0.5.
     pub initial_cost: f64,
     /// Default: L-BFGS.
     pub optimiser: Optimiser,
-    /// Most accepted steps. Default: 100.
+    /// Most accepted steps, for each form that is tried. Default: 100.
     pub max_iterations: usize,
     /// Accepted steps without a better result on the hold-out rows before stopping; k-fold and
     /// leave-one-out have none. Default: 5.
     pub patience: usize,
-    /// Relative decrease of the loss below which to stop. Default: 1e-3.
+    /// Relative decrease of the loss below which to stop. Default: 1e-2.
     pub tolerance: f64,
     /// Whether the machine is trained again on all rows with the learned L and C; otherwise the
     /// machine trained on half of the rows is kept, as the paper reads literally (with k folds, that
@@ -112,17 +164,17 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            form: Form::Full,
-            criterion: Criterion::HoldOut,
-            surrogate: Surrogate::Sigmoid,
+            form: FormChoice::Auto,
+            criterion: Criterion::KFold(5),
+            surrogate: Surrogate::SquaredHinge,
             steepness: 5.0,
-            lambda: 0.1,
+            lambda: 0.03,
             start: Start::Isotropic,
             initial_cost: 0.5,
             optimiser: Optimiser::default(),
             max_iterations: 100,
             patience: 5,
-            tolerance: 1e-3,
+            tolerance: 1e-2,
             refit: true,
             class_weight: ClassWeight::None,
             seed: 0,
@@ -136,6 +188,20 @@ impl Default for Params {
 pub(crate) const COST_RANGE: (f64, f64) = (1e-3, 1e4);
 
 impl Params {
+    /// The protocol of the paper: a full L and C, learned on half of the training rows by conjugate
+    /// gradients on the sigmoid of another quarter, stopped by the remaining quarter.
+    pub fn paper() -> Self {
+        Self {
+            form: FormChoice::Fixed(Form::Full),
+            criterion: Criterion::HoldOut,
+            surrogate: Surrogate::Sigmoid,
+            lambda: 0.1,
+            optimiser: Optimiser::ConjugateGradients,
+            tolerance: 1e-3,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn loss(&self) -> Loss {
         Loss { surrogate: self.surrogate, steepness: self.steepness }
     }
@@ -160,7 +226,7 @@ impl Params {
         if let Criterion::KFold(k) = self.criterion {
             check("k_fold", &k, k >= 2, "at least 2")?;
         }
-        if let Form::Rank(r) = self.form {
+        if let FormChoice::Fixed(Form::Rank(r)) = self.form {
             let bound = format!("between 1 and the number of features, {features}");
             check("rank", &r, (1..=features).contains(&r), &bound)?;
         }

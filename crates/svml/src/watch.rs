@@ -9,24 +9,37 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// An interrupt flag and an optional deadline.
-#[derive(Clone, Debug, Default)]
+/// An interrupt flag, the time of the start and an optional deadline.
+#[derive(Clone, Debug)]
 pub struct Watch {
     interrupt: Arc<AtomicBool>,
+    started: Instant,
     deadline: Option<Instant>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new(Arc::default(), None)
+    }
 }
 
 impl Watch {
     /// Watches `interrupt`, which any thread (a signal handler, say) may set to true.
     pub fn new(interrupt: Arc<AtomicBool>, time_limit: Option<Duration>) -> Self {
         // A limit too long for the clock is no limit.
-        let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        Self { interrupt, deadline }
+        let started = Instant::now();
+        let deadline = time_limit.and_then(|limit| started.checked_add(limit));
+        Self { interrupt, started, deadline }
     }
 
     /// Whether the flag has been raised.
     pub fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// Time since the watch was made.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// Whether less than `reserve` is left before the deadline.

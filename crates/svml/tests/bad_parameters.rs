@@ -13,7 +13,7 @@ fn data(rows: usize) -> Dataset {
 }
 
 fn params(change: impl FnOnce(&mut Params)) -> Params {
-    let mut params = Params::default();
+    let mut params = Params::paper();
     change(&mut params);
     params
 }
@@ -72,7 +72,7 @@ fn the_ends_of_the_ranges() {
         for (name, set, values) in fields {
             for &value in values {
                 let mut params = params(|p| set(p, value));
-                (params.form, params.max_iterations) = (form, 20);
+                (params.form, params.max_iterations) = (form.into(), 20);
                 let model = Model::fit(&data, &params);
                 let model = model.unwrap_or_else(|e| panic!("{form}, {name} = {value:e}: {e}"));
                 let h = model.decision(data.x()).unwrap().into_vec();
@@ -88,11 +88,11 @@ fn the_ends_of_the_ranges() {
 fn ranks_and_patience() {
     let data = data(40);
     for rank in [0, 4, 1000, usize::MAX] {
-        let error = Model::fit(&data, &params(|p| p.form = Form::Rank(rank))).unwrap_err();
+        let error = Model::fit(&data, &params(|p| p.form = Form::Rank(rank).into())).unwrap_err();
         assert_names(&error, "rank", &rank.to_string(), "between 1 and the number of features, 3");
     }
     for rank in 1..=3 {
-        let model = Model::fit(&data, &params(|p| p.form = Form::Rank(rank))).unwrap();
+        let model = Model::fit(&data, &params(|p| p.form = Form::Rank(rank).into())).unwrap();
         assert_eq!(model.metric().rank(), rank);
     }
     let error = Model::fit(&data, &params(|p| p.patience = 0)).unwrap_err();
@@ -106,7 +106,8 @@ fn the_learner_checks_too() {
     let x = Scaler::fit(data.x(), data.weights(), &data.schema().encoded_kinds()).apply(data.x());
     let sample = Sample { x: &x, class: data.y(), weight: data.weights(), classes: 2 };
     let params = params(|p| p.lambda = f64::NAN);
-    let learned = learn(&sample, &params, None, &mut Control::default(), &Watch::default());
+    let learned =
+        learn(&sample, Form::Full, &params, None, &mut Control::default(), &Watch::default());
     assert_names(&learned.unwrap_err(), "lambda", "NaN", "positive");
 }
 

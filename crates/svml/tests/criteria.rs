@@ -17,7 +17,7 @@ fn generator(classes: usize) -> Generator {
 }
 
 fn params(criterion: Criterion, surrogate: Surrogate) -> Params {
-    Params { criterion, surrogate, ..Default::default() }
+    Params { criterion, surrogate, form: Form::Full.into(), ..Params::paper() }
 }
 
 /// The informative columns stand alone, so a diagonal metric can find them with few parameters: without
@@ -28,11 +28,11 @@ fn every_criterion_learns() {
         let train = generator(classes).generate().unwrap().data;
         let test = Generator { rows: 3000, seed: 1, ..generator(classes) };
         let test = test.generate().unwrap().data;
-        let start = Params { max_iterations: 0, form: Form::Diagonal, ..Default::default() };
+        let start = Params { max_iterations: 0, form: Form::Diagonal.into(), ..Params::paper() };
         let start = Model::fit(&train, &start).unwrap().error(&test).unwrap();
         for criterion in CRITERIA {
             for surrogate in [Surrogate::Sigmoid, Surrogate::Logistic, Surrogate::SquaredHinge] {
-                let params = Params { form: Form::Diagonal, ..params(criterion, surrogate) };
+                let params = Params { form: Form::Diagonal.into(), ..params(criterion, surrogate) };
                 let model = Model::fit(&train, &params).unwrap();
                 let error = model.error(&test).unwrap();
                 let what =
@@ -67,8 +67,11 @@ fn weights_and_threads() {
         let repeated = data.select(&repeated);
         for criterion in CRITERIA {
             for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)] {
-                let params =
-                    Params { form, max_iterations: 3, ..params(criterion, Surrogate::Logistic) };
+                let params = Params {
+                    form: form.into(),
+                    max_iterations: 3,
+                    ..params(criterion, Surrogate::Logistic)
+                };
                 let fit = |data: &Dataset, threads: usize| {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
                     pool.build().unwrap().install(|| Model::fit(data, &params).unwrap())

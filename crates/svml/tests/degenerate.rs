@@ -11,7 +11,7 @@ use svml::{Dataset, Error, Form, Grid, Matrix, Model, Params};
 const FORMS: [Form; 4] = [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(1)];
 
 fn params(form: Form) -> Params {
-    Params { form, ..Params::default() }
+    Params { form: form.into(), ..Params::paper() }
 }
 
 fn dataset<R: AsRef<[f64]>>(rows: &[R], labels: &[&str]) -> Dataset {

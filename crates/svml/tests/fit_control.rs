@@ -23,9 +23,9 @@ fn generated(rows: usize) -> Dataset {
 
 /// Goes on until the minimum is reached to the last digit.
 fn endless(form: Form) -> Params {
-    let mut params = Params::default();
+    let mut params = Params::paper();
     (params.form, params.max_iterations, params.patience, params.tolerance) =
-        (form, 100_000, 100_000, 0.0);
+        (form.into(), 100_000, 100_000, 0.0);
     params
 }
 
@@ -72,8 +72,8 @@ fn assert_sound(model: &Model) {
 fn traces_are_sound_and_shown_step_by_step() {
     for form in FORMS {
         for optimiser in BOTH {
-            let mut params = Params::default();
-            (params.form, params.optimiser) = (form, optimiser);
+            let mut params = Params::paper();
+            (params.form, params.optimiser) = (form.into(), optimiser);
             let data = generated(200);
             let (model, seen) = watched(&data, &params, never);
             assert_sound(&model);
@@ -139,7 +139,7 @@ fn tolerance() {
             assert!(*last <= tolerance && before.iter().all(|d| *d > tolerance), "{decreases:?}");
         }
         params.tolerance = 0.0;
-        params.form = Form::Sphere;
+        params.form = Form::Sphere.into();
         let model = Model::fit(&data, &params).unwrap();
         assert_sound(&model);
         assert_eq!(model.report().stop, Some(Stop::Minimum));
@@ -150,7 +150,7 @@ fn tolerance() {
 fn the_final_training() {
     let data = generated(200);
     for form in FORMS {
-        let mut params = Params { form, ..Params::default() };
+        let mut params = Params { form: form.into(), ..Params::paper() };
         let all = Model::fit(&data, &params).unwrap();
         params.refit = false;
         let half = Model::fit(&data, &params).unwrap();

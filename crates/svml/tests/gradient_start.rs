@@ -14,13 +14,13 @@ use svml::{Dataset, Form, Generator, Model, Params};
 
 fn params(form: Form) -> Params {
     Params {
-        form,
+        form: form.into(),
         start: Start::Gradients,
         criterion: Criterion::KFold(5),
         surrogate: Surrogate::Logistic,
         steepness: 3.0,
         max_iterations: 0,
-        ..Default::default()
+        ..Params::paper()
     }
 }
 

@@ -4,6 +4,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use svml::criterion::{Criterion, Pair, fold_pairs, hold_out, leave_one_out, split_pairs};
+use svml::data::fold_of;
 use svml::kernel::{DenseGram, Gram, Outer};
 use svml::loss::{Loss, Surrogate};
 use svml::multiclass::{Labelled, Rows, pairs};
@@ -56,7 +57,9 @@ fn random(seed: u64, classes: usize, criterion: Criterion, surrogate: Surrogate)
         Criterion::HoldOut => {
             (t, Problems::Pairs(split_pairs(&part(0..t), &part(t..t + v), classes)))
         }
-        Criterion::KFold(k) => (t + v, Problems::Pairs(fold_pairs(&all, classes, k))),
+        Criterion::KFold(k) => {
+            (t + v, Problems::Pairs(fold_pairs(&all, classes, &fold_of(&all.class, k), k)))
+        }
         _ => {
             let rows = pairs(classes).into_iter().map(|pair| all.of_pair(pair)).collect();
             (t + v, Problems::LeaveOneOut(rows))

@@ -25,8 +25,8 @@ fn generated(rows: usize, noise: usize, seed: u64) -> Dataset {
 }
 
 fn params(form: Form, iterations: usize) -> Params {
-    let mut params = Params::default();
-    (params.form, params.max_iterations) = (form, iterations);
+    let mut params = Params::paper();
+    (params.form, params.max_iterations) = (form.into(), iterations);
     params
 }
 
@@ -80,7 +80,7 @@ impl Fixed {
         let watch = Watch::default();
         let class: Vec<usize> = self.y.iter().map(|y| usize::from(*y > 0.0)).collect();
         let sample = Sample { x: &x, class: &class, weight: &weight, classes: 2 };
-        let learned = learn(&sample, &params, None, &mut control, &watch).unwrap();
+        let learned = learn(&sample, form, &params, None, &mut control, &watch).unwrap();
         assert!(learned.trace.len() > 1, "nothing was learned");
         outputs(&learned.machines[0], &learned.metric, &x, &scaler.apply(&self.new))
     }

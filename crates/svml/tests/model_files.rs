@@ -18,8 +18,8 @@ fn generated(rows: usize, informative: usize, noise: usize) -> Dataset {
 }
 
 fn params(form: Form) -> Params {
-    let mut params = Params::default();
-    (params.form, params.max_iterations) = (form, 5);
+    let mut params = Params::paper();
+    (params.form, params.max_iterations) = (form.into(), 5);
     params
 }
 

@@ -10,8 +10,8 @@ use svml::{Dataset, Error, Form, Generator, Matrix, Model, Params, ReadOptions};
 const PREFIX: usize = 20;
 
 fn params(form: Form) -> Params {
-    let mut params = Params::default();
-    (params.form, params.max_iterations) = (form, 3);
+    let mut params = Params::paper();
+    (params.form, params.max_iterations) = (form.into(), 3);
     params
 }
 

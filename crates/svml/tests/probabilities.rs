@@ -67,7 +67,8 @@ fn overlapping_clouds_with_a_known_posterior() {
         for (d, form) in [(1, Form::Sphere), (3, Form::Diagonal), (4, Form::Full)] {
             let (train, _) = clouds(800, d, shift, 1);
             let (test, posterior) = clouds(20_000, d, shift, 2);
-            let model = Model::fit(&train, &Params { form, ..Default::default() }).unwrap();
+            let model =
+                Model::fit(&train, &Params { form: form.into(), ..Params::paper() }).unwrap();
             let p = model.probabilities(test.x()).unwrap();
             let p: Vec<f64> = p.col(1).collect();
             let table = reliability(&p, test.y());
@@ -99,7 +100,7 @@ fn overlapping_clouds_with_a_known_posterior() {
 fn without_the_final_training() {
     let (train, _) = clouds(800, 2, 1.0, 1);
     let (test, _) = clouds(20_000, 2, 1.0, 2);
-    let model = Model::fit(&train, &Params { refit: false, ..Default::default() }).unwrap();
+    let model = Model::fit(&train, &Params { refit: false, ..Params::paper() }).unwrap();
     let p: Vec<f64> = model.probabilities(test.x()).unwrap().col(1).collect();
     let off: f64 = (reliability(&p, test.y()).iter())
         .map(|(n, p, y)| *n as f64 / p_len(&test) * (p - y).abs())

@@ -11,7 +11,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use svml::data::Missing;
-use svml::{Dataset, Form, Model, Params, ReadOptions};
+use svml::{Dataset, Model, Params, ReadOptions};
 
 const SPLITS: u64 = 20;
 
@@ -56,7 +56,7 @@ fn cmc_and_mammo_are_within_two_standard_errors() {
     };
     let cmc = read("cmc/cmc.data").keep_classes(&["1", "2"]).unwrap();
     let mammo = read("mammo/mammographic_masses.data");
-    let params = Params { form: Form::Full, lambda: 0.01, initial_cost: 1.0, ..Default::default() };
+    let params = Params { lambda: 0.01, initial_cost: 1.0, ..Params::paper() };
     for (name, data, expected) in [("cmc", cmc, 26.55), ("mammo", mammo, 16.83)] {
         let (mean, error) = mean_error(&data, &params);
         eprintln!("{name}: {mean:.2} % +- {error:.2}, expected {expected} % +- 0.3");

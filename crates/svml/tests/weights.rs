@@ -31,7 +31,11 @@ fn assert_same(a: &[f64], b: &[f64], what: &str) {
 
 /// Fits of both methods in every form.
 fn fits(data: &Dataset, class_weight: &ClassWeight) -> Vec<Model> {
-    let params = |form| Params { form, class_weight: class_weight.clone(), ..Default::default() };
+    let params = |form: Form| Params {
+        form: form.into(),
+        class_weight: class_weight.clone(),
+        ..Params::paper()
+    };
     let grid = Grid { class_weight: class_weight.clone(), ..Default::default() };
     let learned = FORMS.iter().map(|&form| Model::fit(data, &params(form)).unwrap());
     learned.chain([Model::fit_euclidean(data, &grid).unwrap()]).collect()
@@ -119,7 +123,7 @@ fn balanced_weights_lower_the_balanced_error() {
     };
     let (train, test) = (cloud(600, 1), cloud(4000, 2));
     for form in [Form::Sphere, Form::Full] {
-        let plain = Params { form, ..Default::default() };
+        let plain = Params { form: form.into(), ..Params::paper() };
         let balanced = Params { class_weight: ClassWeight::Balanced, ..plain.clone() };
         let error = |params| balanced_error(&Model::fit(&train, params).unwrap(), &test);
         let (plain, balanced) = (error(&plain), error(&balanced));

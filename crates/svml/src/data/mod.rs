@@ -84,7 +84,7 @@ pub use new_rows::NewRows;
 pub use options::{Categories, Delimiter, Format, Missing, ReadOptions, Target};
 pub use scale::Scaler;
 pub use schema::{Column, Encoded, Kind, Schema, TargetColumn};
-pub use split::{Split, fold_of, halve_twice, hash_order};
+pub use split::{Split, fold_of, fold_of_again, halve_twice, hash_order};
 
 /// Largest absolute value of a number: beyond it, sums of squares would overflow after scaling.
 pub const LIMIT: f64 = 1e300;

@@ -70,6 +70,20 @@ pub fn fold_of(class: &[usize], k: usize) -> Vec<usize> {
         .collect()
 }
 
+/// As [`fold_of`], dealt anew: the rows of a fold of the first deal are spread over all folds.
+pub fn fold_of_again(class: &[usize], k: usize) -> Vec<usize> {
+    let k = k.max(1);
+    let mut dealt = vec![0; class.iter().max().map_or(0, |c| c + 1)];
+    class
+        .iter()
+        .map(|&c| {
+            let i = dealt[c];
+            dealt[c] += 1;
+            (i + i / k + 2 * c) % k
+        })
+        .collect()
+}
+
 /// One value for both zeros and one for all NaN.
 fn canonical_bits(v: f64) -> u64 {
     if v.is_nan() { f64::NAN.to_bits() } else { (v + 0.0).to_bits() }

@@ -32,6 +32,7 @@ const POWER: f64 = 0.5;
 /// A metric of the form asked for, with C and machines to it, to start [`learn`] from.
 pub fn start(
     sample: &Sample<'_>,
+    form: Form,
     params: &Params,
     control: &Control<'_>,
     watch: &Watch,
@@ -42,15 +43,15 @@ pub fn start(
         // Scale and C for this shape: a sphere in the space it maps to.
         let z = shape.transform(sample.x);
         let mapped = Sample { x: &z, ..*sample };
-        let sphere =
-            Params { form: Form::Sphere, max_iterations: SPHERE_ITERATIONS, ..params.clone() };
+        let sphere = Params { max_iterations: SPHERE_ITERATIONS, ..params.clone() };
         let mut unobserved = Control { interrupt: control.interrupt.clone(), ..Default::default() };
-        let learned = learn(&mapped, &sphere, None, &mut unobserved, watch)?;
+        let learned = learn(&mapped, Form::Sphere, &sphere, None, &mut unobserved, watch)?;
         let ended = matches!(learned.stop, Stop::Interrupted | Stop::TimeLimit);
-        if round == ROUNDS || ended || params.form == Form::Sphere {
+        if round == ROUNDS || ended || form == Form::Sphere {
             let scale = learned.metric.values()[0];
-            let metric = in_form(&shape, params.form, scale)?;
-            return Ok(Learned { metric, ..learned });
+            let metric = in_form(&shape, form, scale)?;
+            // These steps were not shown.
+            return Ok(Learned { metric, trace: Vec::new(), best: 0, ..learned });
         }
         let gram = DenseGram::new(&z, z.rows(), &learned.metric, watch)?;
         let g = outer_product(&gram, &mapped, &learned.machines);
@@ -60,7 +61,7 @@ pub fn start(
             Block::from(&l).t(),
             (&linalg::multiply((&g).into(), (&l).into())).into(),
         );
-        match power(&g, params.form) {
+        match power(&g, form) {
             Some(next) => shape = normalised(&next, sample)?,
             // The outputs are the same everywhere: nothing to go by.
             None => round = ROUNDS - 1,
@@ -69,8 +70,8 @@ pub fn start(
     }
 }
 
-/// G up to a factor, in the space of the kernel's rows. // (d, d)
-fn outer_product(gram: &dyn Gram, sample: &Sample<'_>, machines: &[Machine]) -> Matrix {
+/// G up to a factor, in the space of the kernel's rows, but for a factor M on either side. // (d, d)
+pub(super) fn outer_product(gram: &dyn Gram, sample: &Sample<'_>, machines: &[Machine]) -> Matrix {
     let d = sample.x.cols();
     let all = sample.labelled(&(0..sample.x.rows()).collect::<Vec<_>>(), 0);
     let mut g = Matrix::zeros(d, d);

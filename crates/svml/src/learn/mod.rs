@@ -1,5 +1,6 @@
 //! The learners: each takes standardised rows and returns a metric.
 
+pub mod auto;
 pub mod gop;
 pub mod pca;
 pub mod svml;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::criterion::{
     Criterion, Evaluation, Pair, fold_pairs, hold_out, leave_one_out, split_pairs,
 };
-use crate::data::halve_twice;
+use crate::data::{fold_of, halve_twice};
 use crate::error::{Error, Result};
 use crate::kernel::{DenseGram, Gram};
 use crate::learn::{Control, Sample, Step, pca};
@@ -47,19 +47,21 @@ pub struct Learned {
     pub stop: Stop,
 }
 
-/// Learns from a sample. `from` is where L and C start, and what is returned if the time is up before
-/// anything better is there; else L starts isotropic, or from the principal components.
+/// Learns an L of the given form from a sample. `from` is where L and C start, and what is returned if
+/// the time is up before anything better is there; its trace is continued. Without it L starts
+/// isotropic, or from the principal components.
 pub fn learn(
     sample: &Sample<'_>,
+    form: Form,
     params: &Params,
     from: Option<Learned>,
     control: &mut Control<'_>,
     watch: &Watch,
 ) -> Result<Learned> {
-    params.validate(sample.x.cols())?;
+    Params { form: form.into(), ..params.clone() }.validate(sample.x.cols())?;
     let (initial, initial_cost) = match &from {
         Some(from) => (from.metric.clone(), from.cost),
-        None => (initial_metric(sample, params.form)?, params.initial_cost),
+        None => (initial_metric(sample, form)?, params.initial_cost),
     };
     let n = sample.x.rows();
     let rows: Vec<usize> = (0..n).collect();
@@ -76,7 +78,9 @@ pub fn learn(
             ([split.train, split.valid].concat(), t, split.hold, problems)
         }
         Criterion::KFold(k) => {
-            (rows, n, Vec::new(), Problems::Pairs(fold_pairs(&all, sample.classes, k.min(n))))
+            let k = k.min(n);
+            let pairs = fold_pairs(&all, sample.classes, &fold_of(sample.class, k), k);
+            (rows, n, Vec::new(), Problems::Pairs(pairs))
         }
         Criterion::LeaveOneOut => {
             let pairs = pairs(sample.classes).into_iter().map(|pair| all.of_pair(pair)).collect();
@@ -104,16 +108,16 @@ pub fn learn(
         params,
         control,
         watch,
-        started: Instant::now(),
         slowest: Duration::ZERO,
         last: None,
         best: None,
-        trace: Vec::new(),
+        trace: from.as_ref().map_or(Vec::new(), |from| from.trace.clone()),
     };
     let mut theta = descent.variables.start(initial_cost);
     let limits = Limits {
         iterations: params.max_iterations,
         tolerance: params.tolerance,
+        least_size: LEAST_SIZE * params.loss().value_and_slope(0.0).0,
         first_step: FIRST_STEP,
     };
     let stop = match minimise(params.optimiser, &mut descent, &mut theta, limits) {
@@ -190,6 +194,9 @@ impl Problems {
         (share(&evaluation.train_outputs, &train), share(&evaluation.valid_outputs, &valid))
     }
 }
+
+/// A loss below this share of what knowing nothing costs is as good as zero.
+const LEAST_SIZE: f64 = 0.1;
 
 /// Length of the first step in the optimiser's variables, which are of order one.
 const FIRST_STEP: f64 = 0.3;
@@ -313,7 +320,6 @@ struct Descent<'a, 'c> {
     params: &'a Params,
     control: &'a mut Control<'c>,
     watch: &'a Watch,
-    started: Instant,
     /// Longest evaluation: what the machine on all rows will cost is estimated from it.
     slowest: Duration,
     last: Option<Evaluated>,
@@ -403,7 +409,7 @@ impl Objective for Descent<'_, '_> {
             cost: *cost,
             support: support.len(),
             step: accepted.step,
-            seconds: self.started.elapsed().as_secs_f64(),
+            seconds: self.watch.elapsed().as_secs_f64(),
         };
         self.trace.push(step);
         // Without hold-out rows the loss itself decides.
