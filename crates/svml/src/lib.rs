@@ -50,6 +50,7 @@
 //! | section 5.1, principal components | [`learn::pca`] |
 //! | beyond the paper: a start from gradients | [`learn::gop`] |
 //! | section 5, the Euclidean machine with cross-validation | [`select`] |
+//! | the plug-in for LIBSVM that its conclusion announces | [`export`] |
 //!
 //! # Threads
 //!
@@ -91,10 +92,17 @@ mod train;
 pub mod model;
 mod model_file;
 
+mod given;
+
+pub mod measure;
+
+pub mod export;
+
 pub use data::{Dataset, Generator, ReadOptions};
 pub use error::{Error, Result};
 pub use linalg::Matrix;
 pub use metric::{Form, Metric};
 pub use model::Model;
+pub use model_file::write_atomically;
 pub use params::Params;
 pub use select::Grid;

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::learn::svml::{self, Learned};
 use crate::learn::{Control, Step, gop};
 use crate::linalg::Matrix;
-use crate::metric::Metric;
+use crate::metric::{Form, Metric};
 use crate::model_file;
 use crate::multiclass::{Ensemble, decide, vote};
 use crate::optimise::Stop;
-use crate::params::{Params, Start};
+use crate::params::{ClassWeight, Params, Start};
 use crate::select::{self, Grid};
 use crate::train::{Prepared, Trained};
 use crate::watch::Watch;
@@ -29,6 +29,13 @@ pub enum Method {
     Svml(Params),
     /// Euclidean metric, width and C from a cross-validated grid.
     Euclidean(Grid),
+    /// The kernel exp(-gamma |x - z|^2) on unscaled features, with a given C.
+    Given {
+        /// gamma.
+        gamma: f64,
+        /// Weights of the classes.
+        class_weight: ClassWeight,
+    },
 }
 
 /// How the fit went.
@@ -187,7 +194,7 @@ impl Model {
         Ok(Self::assemble(prepared, data, metric, cost, trained, report))
     }
 
-    fn assemble(
+    pub(crate) fn assemble(
         prepared: Prepared,
         data: &Dataset,
         metric: Metric,
@@ -325,6 +332,26 @@ impl Model {
     /// The metric on standardised features.
     pub fn metric(&self) -> &Metric {
         &self.metric
+    }
+
+    /// The metric as it acts: columns that were constant in training, and so are left out, weigh
+    /// nothing in it.
+    pub fn acting_metric(&self) -> Metric {
+        let d = self.metric.features();
+        let constant: Vec<usize> = self.scaler.constant().collect();
+        let form = match self.metric.form() {
+            _ if constant.is_empty() => return self.metric.clone(),
+            Form::Sphere => Form::Diagonal,
+            form => form,
+        };
+        let mut values = match self.metric.form() {
+            Form::Sphere => vec![self.metric.values()[0]; d],
+            _ => self.metric.values().to_vec(),
+        };
+        for row in values.chunks_exact_mut(d) {
+            constant.iter().for_each(|&k| row[k] = 0.0);
+        }
+        Metric::new(form, d, values).unwrap_or_else(|_| self.metric.clone())
     }
 
     /// C.
