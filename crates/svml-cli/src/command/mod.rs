@@ -1,0 +1,18 @@
+//! One file for each command.
+
+pub mod compare;
+pub mod data;
+pub mod demo;
+pub mod evaluate;
+pub mod export;
+#[cfg(feature = "fetch")]
+mod fetch;
+pub mod generate;
+mod lzw;
+pub mod plot;
+pub mod predict;
+pub mod show;
+pub mod svm_predict;
+pub mod svm_train;
+pub mod train;
+pub mod transform;
