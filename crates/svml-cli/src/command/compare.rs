@@ -1,6 +1,5 @@
 //! `svml compare`: methods on the same random splits.
 
-use std::fmt::Write;
 use std::time::Instant;
 
 use serde_json::json;
@@ -127,28 +126,24 @@ fn heading(name: &str, data: &Dataset, splits: usize) -> String {
 /// The table: mean error, difference to the first method, time.
 pub fn table(results: &[Results]) -> String {
     let width = results.iter().map(|r| r.method.to_string().len()).max().unwrap_or(0).max(9);
-    let mut text = format!(
-        "{:width$}  test error, %     difference to euclidean  seconds per fit\n",
-        "method"
-    );
+    let line = |cells: [&str; 4]| {
+        let [method, error, apart, seconds] = cells;
+        format!("{method:width$}  {error:>15}  {apart:>23}  {seconds:>15}\n")
+    };
+    let mut text = line(["method", "test error, %", "difference to euclidean", "seconds per fit"]);
+    let percent =
+        |(mean, s): (f64, f64)| (format!("{:.2} +- {:.2}", 100.0 * mean, 100.0 * s), mean);
     for result in results {
-        let (error, s) = mean(&result.errors);
         let apart = match &results[0] {
             first if std::ptr::eq(first, result) => String::new(),
             first => {
-                let (difference, s) = difference(result, first);
-                format!("{:+6.2} +- {:.2}", 100.0 * difference, 100.0 * s)
+                let (text, value) = percent(difference(result, first));
+                if value > 0.0 { format!("+{text}") } else { text }
             }
         };
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{:width$}  {:6.2} +- {:<9.2}  {apart:23}  {:15.3}",
-            result.method.to_string(),
-            100.0 * error,
-            100.0 * s,
-            mean(&result.seconds).0
-        );
+        let seconds = format!("{:.3}", mean(&result.seconds).0);
+        let error = percent(mean(&result.errors)).0;
+        text.push_str(&line([&result.method.to_string(), &error, &apart, &seconds]));
     }
     text.push_str("\n+- is one standard error; differences are paired, negative is better\n");
     text
