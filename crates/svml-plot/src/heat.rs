@@ -60,7 +60,7 @@ impl Heat {
         let width = (left + side + 120.0).max(420.0);
         let mut canvas = Canvas::new(width, (top + side + below).max(260.0), title);
         let largest = self.values.iter().fold(0.0_f64, |a, v| a.max(v.abs()));
-        let mut note = "Negative entries are blue and struck through".to_owned();
+        let mut note = "Negative entries are blue, with two corners cut".to_owned();
         if n < self.features {
             note.push_str(&format!("; the {n} most relevant of {} features", self.features));
         }

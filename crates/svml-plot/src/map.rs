@@ -2,7 +2,8 @@
 //!
 //! The directions are the two leading eigenvectors e of M, and the coordinate along one is
 //! sqrt(eigenvalue) e'u for a standardised row u, so that distances on the map are distances of the
-//! metric as far as these two directions go; for a metric of rank 2 that is all the way. The kernel is a
+//! metric as far as these two directions go; for a metric of rank 2 that is all the way. Where no two
+//! directions lead (a sphere), those are taken in which the mapped rows spread most. The kernel is a
 //! product over directions, k = k_map k_rest. At a point of the map the decision value is the mean of
 //! h over the rows' other directions,
 //!
@@ -15,7 +16,7 @@
 use std::collections::HashSet;
 
 use svml::learn::pca::pca;
-use svml::{Form, Matrix, Model, Result};
+use svml::{Matrix, Model, Result};
 
 use crate::axis::Range;
 use crate::font;
@@ -24,6 +25,8 @@ use crate::font;
 pub(crate) const GRID: (usize, usize) = (141, 111);
 /// Most rows that are drawn.
 const SHOWN: usize = 1500;
+/// From this share of the second eigenvalue on, a third direction counts the same as the second.
+const SAME: f64 = 0.95;
 /// Most rows over which the other directions are averaged.
 const AVERAGED: usize = 400;
 
@@ -143,26 +146,28 @@ impl Basis {
     fn new(model: &Model, z: &Matrix) -> Result<Self> {
         let metric = model.acting_metric();
         let d = metric.features();
-        if metric.form() == Form::Sphere && d > 2 {
-            // All directions count the same: those in which the rows are spread out most lead.
+        let (values, vectors) = metric.directions();
+        let value = |r: usize| values.get(r).copied().unwrap_or(0.0).max(0.0);
+        let negligible = 1e-9 * value(0).max(f64::MIN_POSITIVE);
+        if value(2) > SAME * value(1) {
             let leading = pca(z, &vec![1.0; z.rows()], 2)?.components();
-            let sigma = metric.values()[0];
+            let l = metric.components();
             let rows = Matrix::from_fn(2, d, |r, k| {
                 let length = leading.row(r).iter().map(|v| v * v).sum::<f64>().sqrt();
-                if length > 0.0 { sigma * leading[(r, k)] / length } else { 0.0 }
+                let along: f64 = (0..l.rows()).map(|i| leading[(r, i)] * l[(i, k)]).sum();
+                if length > 0.0 { along / length } else { 0.0 }
             });
             return Ok(Self { rows, exact: false, flat: false });
         }
-        let (values, vectors) = metric.directions();
-        let largest = values.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
-        let rows = Matrix::from_fn(2, d, |r, k| {
-            if r < d { values[r].max(0.0).sqrt() * vectors[(r, k)] } else { 0.0 }
-        });
-        Ok(Self {
-            rows,
-            exact: values.iter().skip(2).all(|v| *v < 1e-9 * largest),
-            flat: values.get(1).is_none_or(|v| *v < 1e-9 * largest),
-        })
+        let rows =
+            Matrix::from_fn(
+                2,
+                d,
+                |r, k| {
+                    if r < d { value(r).sqrt() * vectors[(r, k)] } else { 0.0 }
+                },
+            );
+        Ok(Self { rows, exact: value(2) <= negligible, flat: value(1) <= negligible })
     }
 
     fn places(&self, u: &Matrix) -> Vec<[f64; 2]> {
