@@ -47,6 +47,11 @@ impl FromStr for Choice {
 }
 
 impl Choice {
+    /// Whether a fit can be ended with a result; an interrupt ends the others at once.
+    pub fn can_be_ended(self) -> bool {
+        matches!(self, Self::Svml(_))
+    }
+
     /// Learns by this method.
     pub fn fit(
         self,

@@ -125,7 +125,7 @@ fn one_junk_cell_is_pointed_out() {
         .collect();
     sandbox.write("t.csv", &format!("a,b,class\n{text}"));
     let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
-    let expected = "warning: column a became categories because 1 of its 40 cell is no number, the first '12o' in line 32";
+    let expected = "warning: column a became categories because 1 of its 40 cells is no number, the first '12o' in line 32";
     assert!(run.err.contains(expected), "{}", run.err);
 }
 

@@ -216,6 +216,14 @@ fn gamma_and_cost_as_given_are_those_of_the_raw_features() {
     for (l, scale) in model.metric().values().iter().zip(&model.scaler().scale) {
         assert!((l / scale - 0.05_f64.sqrt()).abs() < 1e-12);
     }
+    // gamma alone: C is chosen. C alone: the metric is learned.
+    sandbox.svml(&["svm-train", "-g", "0.05", "-q", "heart", "m"]).code(0);
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    assert!([0.1, 1.0, 10.0, 100.0].contains(&model.cost()));
+    sandbox.svml(&["svm-train", "-c", "2", "-q", "heart", "m"]).code(0);
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    assert!((model.cost() - 2.0).abs() < 1e-12);
+    assert!(model.report().best > 0);
 }
 
 #[test]
@@ -231,8 +239,7 @@ fn options_that_cannot_be_honoured_fail_loudly() {
         (&["-p", "0.1"], "-p belongs"),
         (&["-e", "1e-12"], "1e-8"),
         (&["-c", "0"], "positive"),
-        (&["-c", "1"], "go together"),
-        (&["-g", "1"], "go together"),
+        (&["-c", "1e9"], "-c 1000000000 is not allowed: it must be between"),
         (&["-v", "1"], "between 2"),
         (&["-b", "2"], "0 or 1"),
         (&["-h", "7"], "0 or 1"),

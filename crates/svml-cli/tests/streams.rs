@@ -115,6 +115,16 @@ fn ctrl_c_before_any_result_writes_nothing() {
 
 #[cfg(unix)]
 #[test]
+fn ctrl_c_ends_what_has_no_result_to_keep() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(6000));
+    let args = ["train", "t.csv", "-o", "m.svml", "--method", "euclidean"];
+    interrupted(&sandbox, &args, "classes in column", "-INT").code(130);
+    assert!(!sandbox.path("m.svml").exists());
+}
+
+#[cfg(unix)]
+#[test]
 fn an_interrupted_comparison_shows_what_is_done() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(300));

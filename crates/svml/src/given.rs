@@ -1,33 +1,39 @@
-//! A machine whose width and C the caller has chosen: no learning, LIBSVM's own way of working.
+//! A machine whose width, and perhaps C, the caller has chosen: LIBSVM's own way of working.
 
-use crate::data::Dataset;
+use rayon::prelude::*;
+
+use crate::data::{Dataset, fold_of};
 use crate::error::{Error, Result};
+use crate::kernel::DenseGram;
 use crate::metric::{Form, Metric};
 use crate::model::{Method, Model, Report};
-use crate::params::{COST_RANGE, ClassWeight, Params};
+use crate::params::{COST_RANGE, ClassWeight};
+use crate::select::{Grid, wrong_in_fold};
 use crate::train::Prepared;
 use crate::watch::Watch;
 
 impl Model {
-    /// Trains with the kernel exp(-gamma |x - z|^2) on the features as they are, not standardised, and a
-    /// given C: a diagonal metric that undoes the scaling.
+    /// Trains with the kernel exp(-gamma |x - z|^2) on the features as they are, not standardised: a
+    /// diagonal metric that undoes the scaling. C is as given, or chosen among the costs of the default
+    /// [`Grid`] by its folds.
     ///
     /// ```
     /// use svml::{Generator, Model, params::ClassWeight};
     ///
     /// let data = Generator { rows: 100, ..Default::default() }.generate()?.data;
-    /// let model = Model::fit_given(&data, 0.1, 1.0, &ClassWeight::None)?;
+    /// let model = Model::fit_given(&data, 0.1, Some(1.0), &ClassWeight::None)?;
     /// assert_eq!(model.cost(), 1.0);
     /// # Ok::<(), svml::Error>(())
     /// ```
     pub fn fit_given(
         data: &Dataset,
         gamma: f64,
-        cost: f64,
+        cost: Option<f64>,
         class_weight: &ClassWeight,
     ) -> Result<Self> {
         let (low, high) = COST_RANGE;
-        for (name, value, range) in [("gamma", gamma, 1e-100..=1e100), ("cost", cost, low..=high)] {
+        let any = cost.unwrap_or(1.0);
+        for (name, value, range) in [("gamma", gamma, 1e-100..=1e100), ("cost", any, low..=high)] {
             if !range.contains(&value) {
                 return Err(Error::Parameter {
                     name,
@@ -36,12 +42,17 @@ impl Model {
                 });
             }
         }
-        let Params { seed, memory_limit, .. } = Params::default();
+        let Grid { costs, folds, seed, memory_limit, .. } = Grid::default();
         let prepared = Prepared::new(data, class_weight, seed)?;
-        prepared.check_memory(1, 1, memory_limit)?;
+        prepared.check_memory(folds, 1, memory_limit)?;
         let values = prepared.scaler.scale.iter().map(|scale| gamma.sqrt() * scale).collect();
         let metric = Metric::new(Form::Diagonal, data.columns(), values)?;
-        let trained = prepared.train(&metric, cost, None, &Watch::default())?;
+        let watch = Watch::default();
+        let cost = match cost {
+            Some(cost) => cost,
+            None => choose(&prepared, &metric, &costs, folds, &watch)?,
+        };
+        let trained = prepared.train(&metric, cost, None, &watch)?;
         let report = Report {
             method: Method::Given { gamma, class_weight: class_weight.clone() },
             rows: data.rows(),
@@ -54,6 +65,28 @@ impl Model {
         };
         Ok(Self::assemble(prepared, data, metric, cost, trained, report))
     }
+}
+
+/// The C of fewest errors on rows left out, the smallest of equals.
+fn choose(
+    prepared: &Prepared,
+    metric: &Metric,
+    costs: &[f64],
+    folds: usize,
+    watch: &Watch,
+) -> Result<f64> {
+    let sample = prepared.sample();
+    let n = sample.x.rows();
+    let folds = folds.min(n);
+    let fold_of_row = fold_of(sample.class, folds);
+    let gram = DenseGram::new(sample.x, n, metric, watch)?;
+    let wrong: Vec<Vec<f64>> = (0..folds)
+        .into_par_iter()
+        .map(|fold| wrong_in_fold(&gram, &sample, &fold_of_row, fold, costs))
+        .collect::<Result<_>>()?;
+    let total = |c: usize| wrong.iter().map(|fold| fold[c]).sum::<f64>();
+    let best = (1..costs.len()).fold(0, |best, c| if total(c) < total(best) { c } else { best });
+    Ok(costs[best])
 }
 
 #[cfg(test)]
@@ -70,7 +103,7 @@ mod tests {
         let x = Matrix::from_fn(80, 10, |i, k| unit(k) * generated.x()[(i, k)] + 3.0);
         let data = Dataset::new(x, generated.y()).unwrap();
         let gamma = 0.02;
-        let model = Model::fit_given(&data, gamma, 2.0, &ClassWeight::None).unwrap();
+        let model = Model::fit_given(&data, gamma, Some(2.0), &ClassWeight::None).unwrap();
         let h = model.decision(data.x()).unwrap();
         for row in 0..80 {
             let kernel = |j: usize| {
@@ -86,11 +119,29 @@ mod tests {
         assert_eq!(Model::from_bytes(&bytes).unwrap(), model);
     }
 
+    /// On standardised columns a gamma of 1/d is the grid's width of one, so the C must be the grid's too.
+    #[test]
+    fn c_is_chosen_as_the_grid_would() {
+        let generated = Generator { rows: 120, ..Default::default() }.generate().unwrap().data;
+        let scaler = crate::data::Scaler::fit(
+            generated.x(),
+            &[1.0; 120],
+            &generated.schema().encoded_kinds(),
+        );
+        let data = Dataset::new(scaler.apply(generated.x()), generated.y()).unwrap();
+        let grid = Grid { widths: vec![1.0], ..Grid::default() };
+        let expected = Model::fit_euclidean(&data, &grid).unwrap();
+        let model = Model::fit_given(&data, 0.1, None, &ClassWeight::None).unwrap();
+        assert_eq!(model.cost(), expected.cost());
+        let (a, b) = (model.decision(data.x()).unwrap(), expected.decision(data.x()).unwrap());
+        assert!(a.as_slice().iter().zip(b.as_slice()).all(|(a, b)| (a - b).abs() < 1e-9));
+    }
+
     #[test]
     fn what_cannot_be_is_refused() {
         let data = Generator { rows: 20, ..Default::default() }.generate().unwrap().data;
         for (gamma, cost) in [(0.0, 1.0), (f64::NAN, 1.0), (1.0, 0.0), (1.0, 1e9)] {
-            assert!(Model::fit_given(&data, gamma, cost, &ClassWeight::None).is_err());
+            assert!(Model::fit_given(&data, gamma, Some(cost), &ClassWeight::None).is_err());
         }
     }
 }

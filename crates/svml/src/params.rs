@@ -85,6 +85,8 @@ pub struct Params {
     pub start: Start,
     /// C at the start; small is smooth, from where early stopping is safe. Default: 0.5.
     pub initial_cost: f64,
+    /// Whether C is learned with the metric; otherwise it stays as it starts. Default: true.
+    pub learn_cost: bool,
     /// Default: L-BFGS.
     pub optimiser: Optimiser,
     /// Most accepted steps. Default: 100.
@@ -119,6 +121,7 @@ impl Default for Params {
             lambda: 0.1,
             start: Start::Isotropic,
             initial_cost: 0.5,
+            learn_cost: true,
             optimiser: Optimiser::default(),
             max_iterations: 100,
             patience: 5,

@@ -326,3 +326,16 @@ fn time_without_end_is_no_limit() {
         assert_eq!(model.to_bytes().unwrap(), plain.to_bytes().unwrap());
     }
 }
+
+#[test]
+fn c_stays_as_it_is_given() {
+    let data = Generator { rows: 200, ..Default::default() }.generate().unwrap().data;
+    for optimiser in [Optimiser::Lbfgs, Optimiser::ConjugateGradients] {
+        let params =
+            Params { initial_cost: 3.0, learn_cost: false, optimiser, ..Params::default() };
+        let model = Model::fit(&data, &params).unwrap();
+        assert!(model.report().trace.len() > 2);
+        assert!(model.report().trace.iter().all(|step| (step.cost - 3.0).abs() < 1e-12));
+        assert!((model.cost() - 3.0).abs() < 1e-12);
+    }
+}

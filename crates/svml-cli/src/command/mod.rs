@@ -8,6 +8,7 @@ pub mod export;
 #[cfg(feature = "fetch")]
 mod fetch;
 pub mod generate;
+#[cfg(feature = "fetch")]
 mod lzw;
 pub mod plot;
 pub mod predict;

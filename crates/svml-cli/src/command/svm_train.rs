@@ -24,9 +24,9 @@ program do svml transform model_file.svml test -o test.z --output-format libsvm.
 Options:
 -s svm_type : 0, C-SVC (default 0; others are not supported)
 -t kernel_type : 2, radial basis function exp(-|L(x - z)|^2) (default 2; others are not supported)
--c cost : C, together with -g (default: learned with the metric)
--g gamma : gamma of exp(-gamma |x - z|^2) on the features as they are, together with -c (default: a
-    whole matrix is learned)
+-c cost : C (default: learned with the metric; with -g, by 5-fold cross-validation)
+-g gamma : gamma of exp(-gamma |x - z|^2) on the features as they are (default: a whole matrix is
+    learned in its place)
 -b probability_estimates : 1 to write probabilities, for two classes (default 0)
 -wi weight : C of class i is weight*C (default 1)
 -v n : n-fold cross-validation; prints the accuracy and writes nothing
@@ -80,6 +80,12 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
         svml::Error::Interrupted => Failure::Interrupted(
             "interrupted before there was any result; nothing was written".to_owned(),
         ),
+        svml::Error::Parameter { name: "initial_cost" | "cost", value, bound } => {
+            usage(&format!("-c {value} is not allowed: it must be {bound}"))
+        }
+        svml::Error::Parameter { name: "gamma", value, bound } => {
+            usage(&format!("-g {value} is not allowed: it must be {bound}"))
+        }
         other => Failure::with_file(&data_file, other),
     })?;
     let exported = model.to_libsvm(options.probabilities);
@@ -116,13 +122,16 @@ fn fit(data: &Dataset, options: &Options, console: &Console) -> svml::Result<Mod
         true => ClassWeight::None,
         false => ClassWeight::Given(options.weights.clone()),
     };
-    match (options.cost, options.gamma) {
-        (Some(cost), Some(gamma)) => Model::fit_given(data, gamma, cost, &class_weight),
-        _ => {
-            let mut control = Control { interrupt: console.interrupt(), ..Control::default() };
-            Model::fit_with(data, &Params { class_weight, ..Params::default() }, &mut control)
-        }
+    if let Some(gamma) = options.gamma {
+        return Model::fit_given(data, gamma, options.cost, &class_weight);
     }
+    let params = Params { class_weight, ..Params::default() };
+    let params = match options.cost {
+        Some(cost) => Params { initial_cost: cost, learn_cost: false, ..params },
+        None => params,
+    };
+    let mut control = Control { interrupt: console.interrupt(), ..Control::default() };
+    Model::fit_with(data, &params, &mut control)
 }
 
 /// LIBSVM's line about the accuracy.
@@ -247,11 +256,6 @@ fn parse(args: &[String]) -> Result<(Options, Vec<&str>), Failure> {
                 None => return Err(usage(&format!("{option} is not an option of svm-train"))),
             },
         }
-    }
-    if options.cost.is_some() != options.gamma.is_some() {
-        return Err(usage(
-            "-c and -g go together: both for a machine as given, neither for metric and C to be learned",
-        ));
     }
     Ok((options, args[at..].iter().map(String::as_str).collect()))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -41,7 +42,10 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         };
         let mut control = Control {
             observer: Some(&mut observer),
-            interrupt: console.interrupt(),
+            interrupt: match args.method.can_be_ended() {
+                true => console.interrupt(),
+                false => Arc::default(),
+            },
             time_limit: args.time_limit.map(Duration::from_secs_f64),
         };
         args.method.fit(&training.data, &args.learning, &mut control)
@@ -146,9 +150,9 @@ fn describe(training: &Training, console: &Console) {
         _ => return,
     };
     for suspect in suspects(text, options, &schema.target().name).unwrap_or_default() {
-        let cells = if suspect.others == 1 { "cell is" } else { "cells are" };
+        let are = if suspect.others == 1 { "is" } else { "are" };
         console.warn(&format!(
-            "column {} became categories because {} of its {} {cells} no number, the first '{}' in line {}; if it should be numbers, correct it or put ? for missing values",
+            "column {} became categories because {} of its {} cells {are} no number, the first '{}' in line {}; if it should be numbers, correct it or put ? for missing values",
             suspect.column,
             suspect.others,
             suspect.numbers + suspect.others,
