@@ -29,8 +29,9 @@ impl Console {
             interrupt: Arc::new(AtomicBool::new(false)),
             graceful: Arc::new(AtomicBool::new(false)),
         };
-        let handler = console.clone();
-        ctrlc::set_handler(move || handler.interrupted())
+        console
+            .clone()
+            .listen()
             .map_err(|e| Failure::Runtime(format!("signals cannot be handled: {e}")))?;
         Ok(console)
     }
@@ -38,6 +39,20 @@ impl Console {
     /// One that says nothing and knows of no interrupt.
     pub fn silent() -> Self {
         Self { quiet: true, colour: false, interrupt: Arc::default(), graceful: Arc::default() }
+    }
+
+    #[cfg(unix)]
+    fn listen(self) -> std::io::Result<()> {
+        use signal_hook::consts::{SIGINT, SIGTERM};
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+        std::thread::Builder::new()
+            .spawn(move || signals.forever().for_each(|_| self.interrupted()))
+            .map(drop)
+    }
+
+    #[cfg(not(unix))]
+    fn listen(self) -> Result<(), ctrlc::Error> {
+        ctrlc::set_handler(move || self.interrupted())
     }
 
     fn interrupted(&self) {

@@ -175,6 +175,39 @@ fn a_read_only_folder_is_1() {
     }
 }
 
+/// A disk of a few pages, which only lasts as long as the test and which not every machine allows.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_fills_up_keeps_the_old_file() {
+    let sandbox = Sandbox::with_model();
+    std::fs::create_dir(sandbox.path("disk")).unwrap();
+    let size = std::fs::metadata(sandbox.path("m.svml")).unwrap().len();
+    let room = size + size / 2;
+    let script = format!(
+        "mount -t tmpfs -o size={room} none disk || exit 99\n\
+         cp m.svml disk/m.svml\n\
+         '{}' train train.csv -o disk/m.svml --seed 9\n\
+         code=$?\n\
+         cmp m.svml disk/m.svml || exit 98\n\
+         test \"$(ls -A disk)\" = m.svml || exit 97\n\
+         exit $code\n",
+        env!("CARGO_BIN_EXE_svml")
+    );
+    let output = std::process::Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", &script])
+        .current_dir(sandbox.folder())
+        .output();
+    let run = match output.map(Run::from) {
+        Ok(run) if run.err.contains("mount") || run.err.contains("unshare") => None,
+        run => run.ok(),
+    };
+    match run {
+        Some(run) => one_sentence(&run.code(1), &["disk/m.svml", "no space left", "still there"]),
+        #[allow(clippy::print_stderr)]
+        None => eprintln!("skipped: a small disk cannot be made here"),
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_1() {

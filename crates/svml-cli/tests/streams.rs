@@ -92,7 +92,8 @@ fn interrupted(sandbox: &Sandbox, args: &[&str], wait: &str, signal: &str) -> Ru
 fn ctrl_c_during_a_long_fit_saves_the_best_so_far() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(9000));
-    let args = ["train", "t.csv", "-o", "m.svml"];
+    // One thread, so that it is long on any machine.
+    let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
     let run = interrupted(&sandbox, &args, "of at most 100", "-INT").code(130);
     assert!(run.err.contains("interrupted: finishing with the best so far"), "{}", run.err);
     assert!(run.err.contains("the best model so far, of step"), "{}", run.err);
@@ -111,6 +112,32 @@ fn ctrl_c_before_any_result_writes_nothing() {
     let run = interrupted(&sandbox, &args, "classes in column", "-TERM").code(130);
     assert!(run.err.contains("nothing was written"), "{}", run.err);
     assert!(!sandbox.path("m.svml").exists());
+}
+
+/// As under nohup: a signal that is ignored stays so.
+#[cfg(unix)]
+#[test]
+fn a_closed_terminal_does_not_end_what_was_told_to_go_on() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(1000));
+    let line = format!(
+        "trap '' HUP; kill -HUP $$; exec '{}' train t.csv -o m.svml",
+        env!("CARGO_BIN_EXE_svml")
+    );
+    let mut child = Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(sandbox.folder())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("classes in column")));
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+    lines.for_each(|line| assert!(line.is_ok()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(sandbox.path("m.svml").is_file());
 }
 
 #[cfg(unix)]
