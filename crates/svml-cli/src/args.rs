@@ -124,13 +124,14 @@ pub struct TrainingData {
 #[derive(Args, Clone, Debug)]
 pub struct Learning {
     /// Structure of L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full (all
-    /// entries) or rank=R (a map into R dimensions)
-    #[arg(long, value_parser = parsed::<Form>, default_value = "full", value_name = "FORM")]
-    pub form: Form,
+    /// entries) or rank=R (a map into R dimensions) [default: full]
+    #[arg(long, value_parser = parsed::<Form>, value_name = "FORM")]
+    pub form: Option<Form>,
     /// How metric and C are validated while they are learned: hold_out (half of the rows train, a quarter
-    /// validates, a quarter says when to stop), k_fold=K, or leave_one_out (in closed form)
-    #[arg(long, value_parser = parsed::<Criterion>, default_value = "hold_out", value_name = "CRITERION")]
-    pub criterion: Criterion,
+    /// validates, a quarter says when to stop), k_fold=K, or leave_one_out (in closed form) [default:
+    /// hold_out]
+    #[arg(long, value_parser = parsed::<Criterion>, value_name = "CRITERION")]
+    pub criterion: Option<Criterion>,
     /// As the paper reads: hold-out criterion, conjugate gradients, and the machine of the training half
     /// is kept
     #[arg(long)]

@@ -73,18 +73,20 @@ fn class_weight(learning: &Learning) -> ClassWeight {
     }
 }
 
-/// The parameters of svml.
+/// The parameters of svml: what is not given stays as the library, or the paper, has it.
 pub fn params(learning: &Learning, form: Option<Form>) -> Params {
-    let params = Params {
-        form: form.unwrap_or(learning.form),
-        criterion: learning.criterion,
+    let base = match learning.paper {
+        true => {
+            Params { optimiser: Optimiser::ConjugateGradients, refit: false, ..Params::default() }
+        }
+        false => Params::default(),
+    };
+    Params {
+        form: form.or(learning.form).unwrap_or(base.form),
+        criterion: learning.criterion.unwrap_or(base.criterion),
         class_weight: class_weight(learning),
         seed: learning.seed,
-        ..Params::default()
-    };
-    match learning.paper {
-        true => Params { optimiser: Optimiser::ConjugateGradients, refit: false, ..params },
-        false => params,
+        ..base
     }
 }
 

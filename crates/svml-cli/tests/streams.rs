@@ -108,7 +108,7 @@ fn ctrl_c_during_a_long_fit_saves_the_best_so_far() {
 fn ctrl_c_before_any_result_writes_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(9000));
-    let args = ["train", "t.csv", "-o", "m.svml"];
+    let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
     let run = interrupted(&sandbox, &args, "classes in column", "-TERM").code(130);
     assert!(run.err.contains("nothing was written"), "{}", run.err);
     assert!(!sandbox.path("m.svml").exists());

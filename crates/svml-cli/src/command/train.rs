@@ -29,6 +29,11 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         files::check_writable(trace)?;
     }
     let training = files::training(&args.data)?;
+    // From here on Ctrl-C is answered with words. Not before: reading may wait for ever.
+    let interrupt = match args.method.can_be_ended() {
+        true => console.interrupt(),
+        false => Arc::default(),
+    };
     describe(&training, console);
     let started = Instant::now();
     let most = params(&args.learning, None).max_iterations as u64;
@@ -42,10 +47,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         };
         let mut control = Control {
             observer: Some(&mut observer),
-            interrupt: match args.method.can_be_ended() {
-                true => console.interrupt(),
-                false => Arc::default(),
-            },
+            interrupt,
             time_limit: args.time_limit.map(Duration::from_secs_f64),
         };
         args.method.fit(&training.data, &args.learning, &mut control)
