@@ -1,14 +1,12 @@
 //! A machine whose width, and perhaps C, the caller has chosen: LIBSVM's own way of working.
 
-use rayon::prelude::*;
-
-use crate::data::{Dataset, fold_of};
+use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::DenseGram;
+use crate::learn::Sample;
 use crate::metric::{Form, Metric};
 use crate::model::{Method, Model, Report};
 use crate::params::{COST_RANGE, ClassWeight};
-use crate::select::{Grid, wrong_in_fold};
+use crate::select::{Grid, grid_search};
 use crate::train::Prepared;
 use crate::watch::Watch;
 
@@ -42,15 +40,20 @@ impl Model {
                 });
             }
         }
-        let Grid { costs, folds, seed, memory_limit, .. } = Grid::default();
-        let prepared = Prepared::new(data, class_weight, seed)?;
-        prepared.check_memory(folds, 1, memory_limit)?;
+        // In the mapped space the kernel is exp(-|z - z'|^2), so a single width of 1: sigma^2 = d/d.
+        let grid = Grid { widths: vec![(data.columns() as f64).recip()], ..Grid::default() };
+        let prepared = Prepared::new(data, class_weight, grid.seed)?;
+        prepared.check_memory(grid.folds, 1, grid.memory_limit)?;
         let values = prepared.scaler.scale.iter().map(|scale| gamma.sqrt() * scale).collect();
         let metric = Metric::new(Form::Diagonal, data.columns(), values)?;
         let watch = Watch::default();
         let cost = match cost {
             Some(cost) => cost,
-            None => choose(&prepared, &metric, &costs, folds, &watch)?,
+            None => {
+                let z = metric.transform(&prepared.x);
+                let mapped = Sample { x: &z, ..prepared.sample() };
+                grid_search(&mapped, &grid, &watch)?.cost
+            }
         };
         let trained = prepared.train(&metric, cost, None, &watch)?;
         let report = Report {
@@ -65,28 +68,6 @@ impl Model {
         };
         Ok(Self::assemble(prepared, data, metric, cost, trained, report))
     }
-}
-
-/// The C of fewest errors on rows left out, the smallest of equals.
-fn choose(
-    prepared: &Prepared,
-    metric: &Metric,
-    costs: &[f64],
-    folds: usize,
-    watch: &Watch,
-) -> Result<f64> {
-    let sample = prepared.sample();
-    let n = sample.x.rows();
-    let folds = folds.min(n);
-    let fold_of_row = fold_of(sample.class, folds);
-    let gram = DenseGram::new(sample.x, n, metric, watch)?;
-    let wrong: Vec<Vec<f64>> = (0..folds)
-        .into_par_iter()
-        .map(|fold| wrong_in_fold(&gram, &sample, &fold_of_row, fold, costs))
-        .collect::<Result<_>>()?;
-    let total = |c: usize| wrong.iter().map(|fold| fold[c]).sum::<f64>();
-    let best = (1..costs.len()).fold(0, |best, c| if total(c) < total(best) { c } else { best });
-    Ok(costs[best])
 }
 
 #[cfg(test)]

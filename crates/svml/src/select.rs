@@ -131,7 +131,7 @@ pub fn grid_search(sample: &Sample<'_>, grid: &Grid, watch: &Watch) -> Result<Se
 
 /// Weight of the rows of `fold` misclassified by the machines trained on the others, for each C;
 /// each machine starts from the support set of the one before.
-pub(crate) fn wrong_in_fold(
+fn wrong_in_fold(
     gram: &DenseGram<'_>,
     sample: &Sample<'_>,
     folds: &[usize],
