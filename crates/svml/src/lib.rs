@@ -88,11 +88,14 @@ pub mod select;
 
 mod train;
 
+pub mod neighbours;
+
 pub mod model;
 mod model_file;
 
 pub use data::{Dataset, Generator, ReadOptions};
 pub use error::{Error, Result};
+pub use learn::Rival;
 pub use linalg::Matrix;
 pub use metric::{Form, Metric};
 pub use model::Model;

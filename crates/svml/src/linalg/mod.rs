@@ -7,11 +7,13 @@
 mod cholesky;
 mod exp;
 mod matrix;
+mod rows;
 
 pub use matrix::Matrix;
 
 pub use cholesky::Cholesky;
 pub(crate) use exp::{dot, exp_neg_sq_dist};
+pub(crate) use rows::{add_scaled, closer_than, least_sum, scale_and_sum, sq_dists, sum};
 
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
