@@ -86,7 +86,7 @@ fn nca_and_lmnn_end_at_least_as_low_as_the_others_from_the_same_start() {
         assert!((start / stored.lmnn_start - 1.0).abs() < 1e-10, "{name}: {start}");
         let mut losses = Vec::new();
         let nca = Nca { initial: Initial::Identity, ..Nca::default() };
-        let lmnn = Lmnn { tolerance: 1e-5, ..Lmnn::default() };
+        let lmnn = Lmnn { tolerance: 1e-6, ..Lmnn::default() };
         for learner in [&nca as &dyn Learner, &lmnn] {
             let outcome = learner.learn(&sample, &mut Control::default(), &watch).unwrap();
             losses.push(outcome.trace.last().unwrap().loss);

@@ -211,7 +211,8 @@ pub struct Evaluation {
 }
 
 impl Problem {
-    /// Finds the targets: the `neighbours` nearest rows of the same class, the first of equals.
+    /// Finds the targets: the `neighbours` nearest rows of the same class, the first of equals (in single
+    /// precision).
     pub fn new(sample: &Sample<'_>, neighbours: usize, mu: f64, watch: &Watch) -> Result<Self> {
         let rows = Sorted::new(sample);
         let (n, d) = (rows.x.rows(), rows.x.cols());
@@ -224,7 +225,13 @@ impl Problem {
                 let mut sq = vec![0.0; own.len()];
                 linalg::sq_dists(&mut sq, rows.x.row(i), &points, own.start);
                 let mut order: Vec<usize> = (0..own.len()).filter(|j| own.start + j != i).collect();
-                let nearer = |a: &usize, b: &usize| sq[*a].total_cmp(&sq[*b]).then(a.cmp(b));
+                // To single precision: which of equal distances comes out larger by rounding must not
+                // decide.
+                let key = |j: &usize| (sq[*j] as f32, *j);
+                let nearer = |a: &usize, b: &usize| {
+                    let (a, b) = (key(a), key(b));
+                    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+                };
                 let k = neighbours.min(order.len());
                 if k < order.len() {
                     order.select_nth_unstable_by(k, nearer);

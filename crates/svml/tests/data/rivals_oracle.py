@@ -50,7 +50,7 @@ def nca_loss(model, l, x, y):
 
 
 class Lmnn(LMNN):
-    """Equal distances are common in these data: the first rows of equals become targets, as here."""
+    """Equal distances are common in these data: the first of equals (to single precision) become targets, as here."""
 
     def _select_targets(self, X, label_inds):
         targets = np.empty((X.shape[0], self.n_neighbors), dtype=int)
@@ -58,7 +58,7 @@ class Lmnn(LMNN):
             inds, = np.nonzero(label_inds == label)
             sq = ((X[inds][:, None, :] - X[inds][None, :, :]) ** 2).sum(-1)
             np.fill_diagonal(sq, np.inf)
-            targets[inds] = inds[np.argsort(sq, axis=1, kind="stable")[:, : self.n_neighbors]]
+            targets[inds] = inds[np.argsort(sq.astype(np.float32), axis=1, kind="stable")[:, : self.n_neighbors]]
         return targets
 
     def loss(self, l, x, y):
