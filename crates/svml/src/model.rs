@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::after::check_grid;
 use crate::calibrate;
 use crate::criterion::Criterion;
 use crate::data::{Dataset, Missing, Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::learn::svml::{self, Learned};
-use crate::learn::{Control, Step, gop};
+use crate::learn::{Control, Progress, Rival, Step, gop};
 use crate::linalg::Matrix;
 use crate::metric::Metric;
 use crate::model_file;
@@ -29,6 +30,13 @@ pub enum Method {
     Svml(Params),
     /// Euclidean metric, width and C from a cross-validated grid.
     Euclidean(Grid),
+    /// The metric of another learner, width and C from a cross-validated grid in the mapped space.
+    After {
+        /// The learner.
+        learner: Rival,
+        /// The grid.
+        grid: Grid,
+    },
 }
 
 /// How the fit went.
@@ -41,6 +49,9 @@ pub struct Report {
     pub rows: usize,
     /// Every accepted step; empty if nothing was learned step by step.
     pub trace: Vec<Step>,
+    /// The steps of another learner than SVML.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learning: Vec<Progress>,
     /// The iteration of the trace that was kept.
     pub best: usize,
     /// Why learning ended.
@@ -150,6 +161,7 @@ impl Model {
             method: Method::Svml(params.clone()),
             rows: data.rows(),
             trace,
+            learning: Vec::new(),
             best,
             stop: Some(stop),
             refitted,
@@ -162,14 +174,7 @@ impl Model {
     /// The usual alternative: Euclidean metric, width and C chosen by cross-validation on a grid.
     pub fn fit_euclidean(data: &Dataset, grid: &Grid) -> Result<Self> {
         let prepared = Prepared::new(data, &grid.class_weight, grid.seed)?;
-        if grid.folds > data.rows().max(2) {
-            return Err(Error::Parameter {
-                name: "folds",
-                value: grid.folds.to_string(),
-                bound: format!("at most the number of rows, {}", data.rows()),
-            });
-        }
-        prepared.check_memory(grid.folds, 1, grid.memory_limit)?;
+        check_grid(&prepared, data, grid)?;
         let watch = Watch::default();
         let selected = select::grid_search(&prepared.sample(), grid, &watch)?;
         let (metric, cost) = (selected.metric, selected.cost);
@@ -178,6 +183,7 @@ impl Model {
             method: Method::Euclidean(grid.clone()),
             rows: data.rows(),
             trace: Vec::new(),
+            learning: Vec::new(),
             best: 0,
             stop: None,
             refitted: true,
@@ -187,7 +193,7 @@ impl Model {
         Ok(Self::assemble(prepared, data, metric, cost, trained, report))
     }
 
-    fn assemble(
+    pub(crate) fn assemble(
         prepared: Prepared,
         data: &Dataset,
         metric: Metric,

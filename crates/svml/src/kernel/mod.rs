@@ -7,11 +7,13 @@
 //! form it. [`DenseGram`] is the exact one in memory.
 
 mod dense;
+mod distances;
 mod factor;
 
 use rayon::prelude::*;
 
 pub use dense::DenseGram;
+pub use distances::SqDistances;
 
 use crate::error::Result;
 use crate::linalg::{self, Block, Matrix, dot, exp_neg_sq_dist};

@@ -101,10 +101,10 @@ impl Sorted {
     pub fn contract(&self, w_x: &Matrix, margins: &[f64]) -> Matrix {
         let d = self.x.cols();
         let mut right = Matrix::zeros(self.x.rows(), d);
-        for i in 0..right.rows() {
-            let (x, w_x, half) = (self.x.row(i), w_x.row(i), 0.5 * margins[i]);
-            for (out, (x, w_x)) in right.row_mut(i).iter_mut().zip(x.iter().zip(w_x)) {
-                *out = half * x - w_x;
+        for (i, margin) in margins.iter().enumerate() {
+            let pairs = self.x.row(i).iter().zip(w_x.row(i));
+            for (out, (x, w_x)) in right.row_mut(i).iter_mut().zip(pairs) {
+                *out = 0.5 * margin * x - w_x;
             }
         }
         let half = linalg::multiply(Block::from(&self.x).t(), (&right).into());

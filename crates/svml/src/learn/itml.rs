@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use super::descent::{Book, check, metric_of};
 use super::{Control, Learner, Outcome, Sample};
 use crate::error::{Error, Result};
-use crate::linalg::{self, Matrix, add_scaled, dot};
+use crate::linalg::{self, Matrix, add_outer, dot, symmetric_times};
 use crate::optimise::{Accepted, Stop};
 use crate::watch::Watch;
 
@@ -289,9 +289,7 @@ impl Projection {
         let damped = self.gamma / (self.gamma + 1.0);
         let mut mv = vec![0.0; d];
         for (c, (v, near)) in self.pairs.iter().enumerate() {
-            for (out, row) in mv.iter_mut().zip(self.m.as_slice().chunks_exact(d)) {
-                *out = dot(row, v);
-            }
+            symmetric_times(self.m.as_slice(), v, &mut mv);
             let q = dot(v, &mv);
             // Rows that no metric tells apart cannot be moved.
             if q.is_nan() || q <= 0.0 {
@@ -308,9 +306,7 @@ impl Projection {
             let beta = sign * alpha / shrunk;
             // det(M + beta M v v' M) = det(M) (1 + beta q), and 1 + beta q = 1 / shrunk.
             self.log_det -= shrunk.ln();
-            for (row, &left) in self.m.as_mut_slice().chunks_exact_mut(d).zip(&mv) {
-                add_scaled(row, beta * left, &mv);
-            }
+            add_outer(self.m.as_mut_slice(), beta, &mv);
         }
         let norm = |v: &[f64]| dot(v, v).sqrt();
         let size = norm(&self.lambda) + norm(&self.before);

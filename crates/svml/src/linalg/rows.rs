@@ -25,6 +25,16 @@ dispatch! {
 }
 
 dispatch! {
+    /// `out = m v` for a symmetric matrix m, given row after row.
+    fn symmetric_times(m: &[f64], v: &[f64], out: &mut [f64]) = symmetric_times_body
+}
+
+dispatch! {
+    /// `m += factor v v'` for a matrix m, given row after row.
+    fn add_outer(m: &mut [f64], factor: f64, v: &[f64]) = add_outer_body
+}
+
+dispatch! {
     /// Squared distances of `z` to points that are the columns of `points`, from coordinate
     /// differences: exactly zero between equal points, and the same bits wherever a point stands.
     fn sq_dists(out: &mut [f64], z: &[f64], points: &Matrix, first: usize) = sq_dists_body
@@ -85,6 +95,21 @@ fn add_scaled_body<const FMA: bool>(row: &mut [f64], factor: f64, other: &[f64])
 }
 
 #[inline(always)]
+fn symmetric_times_body<const FMA: bool>(m: &[f64], v: &[f64], out: &mut [f64]) {
+    out.fill(0.0);
+    for (row, v) in m.chunks_exact(out.len().max(1)).zip(v) {
+        add_scaled_body::<FMA>(out, *v, row);
+    }
+}
+
+#[inline(always)]
+fn add_outer_body<const FMA: bool>(m: &mut [f64], factor: f64, v: &[f64]) {
+    for (row, left) in m.chunks_exact_mut(v.len().max(1)).zip(v) {
+        add_scaled_body::<FMA>(row, factor * left, v);
+    }
+}
+
+#[inline(always)]
 fn sq_dists_body<const FMA: bool>(out: &mut [f64], z: &[f64], points: &Matrix, first: usize) {
     out.fill(0.0);
     let width = out.len();
@@ -137,6 +162,19 @@ mod tests {
             add_scaled(&mut scaled, -1.0, &row);
             assert_eq!(scaled, row);
             assert!(sums.iter().zip(&row).all(|(s, v)| *s == 1.0 + 2.0 * v));
+        }
+    }
+
+    #[test]
+    fn outer_products_and_products() {
+        for d in 1..20 {
+            let v: Vec<f64> = (0..d).map(|k| f64::from(k) - 3.0).collect();
+            let mut m = vec![0.0; v.len() * v.len()];
+            add_outer(&mut m, 0.5, &v);
+            let mut out = vec![0.0; v.len()];
+            symmetric_times(&m, &v, &mut out);
+            let square: f64 = v.iter().map(|v| v * v).sum();
+            assert!(out.iter().zip(&v).all(|(out, v)| *out == 0.5 * v * square));
         }
     }
 

@@ -105,12 +105,13 @@ def itml_problem(rng, n, d, classes, pairs, gamma, max_iter):
     }
 
 
-rng = np.random.default_rng(1)
-settings = [(40, 2, 2, 20, 1.0, 1000), (60, 4, 3, 40, 1.0, 1000), (80, 6, 2, 60, 0.1, 1000), (60, 5, 2, 30, 10.0, 50),
-            (50, 8, 4, 80, 0.5, 7)]
-out = {
-    "made_by": "rivals_oracle.py, " + ", ".join(f"{p} {version(p)}" for p in ("scikit-learn", "metric-learn", "numpy", "scipy")),
-    "data": [data_set(sys.argv[1], name) for name in NAMES],
-    "itml": [itml_problem(rng, *setting) for setting in settings],
-}
-Path(__file__).with_name("rivals_oracle.json").write_text(json.dumps(out, separators=(",", ":")) + "\n")
+if __name__ == "__main__":
+    rng = np.random.default_rng(1)
+    settings = [(40, 2, 2, 20, 1.0, 1000), (60, 4, 3, 40, 1.0, 1000), (80, 6, 2, 60, 0.1, 1000), (60, 5, 2, 30, 10.0, 50),
+                (50, 8, 4, 80, 0.5, 7)]
+    out = {
+        "made_by": "rivals_oracle.py, " + ", ".join(f"{p} {version(p)}" for p in ("scikit-learn", "metric-learn", "numpy", "scipy")),
+        "data": [data_set(sys.argv[1], name) for name in NAMES],
+        "itml": [itml_problem(rng, *setting) for setting in settings],
+    }
+    Path(__file__).with_name("rivals_oracle.json").write_text(json.dumps(out, separators=(",", ":")) + "\n")
