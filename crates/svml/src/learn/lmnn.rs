@@ -21,6 +21,8 @@
 //! loss and this bound is within the tolerance; a gap of 1e-3 says that no metric can be better by
 //! more than a thousandth. For L of fewer rows than columns the bound holds but is not reached.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -281,10 +283,12 @@ impl Problem {
                     watch.check()?;
                     let first = task * rows_per_task + t * TILE_ROWS;
                     let count = w_x.len() / d;
-                    let r = z.cols();
-                    let block =
-                        Block::new(&z.as_slice()[first * r..(first + count) * r], count, r, r);
-                    linalg::product(&mut tile, n, -2.0, block, Block::from(&z).t());
+                    let block = Block::rows(&z, first, count);
+                    for columns in self.columns(first..first + count) {
+                        let (start, others) =
+                            (columns.start, Block::rows(&z, columns.start, columns.len()));
+                        linalg::product(&mut tile[start..], n, -2.0, block, others.t());
+                    }
                     let tile = tile.chunks_exact(n);
                     for (i, (row, w_x)) in tile.zip(w_x.chunks_exact_mut(d)).enumerate() {
                         self.row(first + i, row, &z, &norms, width, w_x, &mut part);
@@ -312,6 +316,17 @@ impl Problem {
             dual: sum.dual,
             dual_smoothing: sum.dual_smoothing,
         })
+    }
+
+    /// The columns that hold impostors of `rows`: all but those of their class, if it is one.
+    fn columns(&self, rows: Range<usize>) -> Vec<Range<usize>> {
+        let n = self.rows.class.len();
+        let first = self.rows.class[rows.start];
+        if self.rows.class[rows.end - 1] != first {
+            return vec![0..n];
+        }
+        let own = &self.rows.classes[first];
+        [0..own.start, own.end..n].into_iter().filter(|columns| !columns.is_empty()).collect()
     }
 
     /// The impostors of row i, of which `row` holds the -2 z_i'z_l: their part of the loss, and of

@@ -160,7 +160,7 @@ impl Loss {
                     watch.check()?;
                     let first = task * rows_per_task + t * TILE_ROWS;
                     let count = w_x.len() / d;
-                    let block = rows_of(&z, first, count);
+                    let block = Block::rows(&z, first, count);
                     linalg::product(&mut tile, n, -2.0, block, Block::from(&z).t());
                     for (i, row) in tile.chunks_exact_mut(n).take(count).enumerate() {
                         value += self.weigh(row, first + i, &far, &mut columns);
@@ -208,9 +208,4 @@ impl Loss {
         scale_and_sum(&mut row[own.end..], -unit * p, &mut columns[own.end..]);
         self.share[i] * error
     }
-}
-
-fn rows_of(x: &Matrix, first: usize, count: usize) -> Block<'_> {
-    let d = x.cols();
-    Block::new(&x.as_slice()[first * d..(first + count) * d], count, d, d)
 }

@@ -57,6 +57,12 @@ impl<'a> Block<'a> {
         Self(MatRef::from_row_major_slice_with_stride(data, rows, cols, stride))
     }
 
+    /// `count` rows of a matrix from `first` on.
+    pub fn rows(m: &'a Matrix, first: usize, count: usize) -> Self {
+        let width = m.cols();
+        Self::new(&m.as_slice()[first * width..(first + count) * width], count, width, width)
+    }
+
     /// The transposed block.
     pub fn t(self) -> Self {
         Self(self.0.transpose())
