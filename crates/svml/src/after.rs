@@ -2,11 +2,11 @@
 //! machine in the mapped space from a cross-validated grid. Section 3.4 of the paper.
 
 use crate::data::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::learn::{Control, Learner, Rival, Sample};
 use crate::linalg::Matrix;
 use crate::metric::Metric;
-use crate::model::{Method, Model, Report};
+use crate::model::{Method, Model, Report, check_grid};
 use crate::select::{self, Grid};
 use crate::train::Prepared;
 use crate::watch::Watch;
@@ -69,19 +69,6 @@ impl Model {
         };
         Ok(Self::assemble(prepared, data, metric, selected.cost, trained, report))
     }
-}
-
-/// Refuses a grid that these rows or the memory limit do not allow.
-pub(crate) fn check_grid(prepared: &Prepared, data: &Dataset, grid: &Grid) -> Result<()> {
-    grid.validate()?;
-    if grid.folds > data.rows().max(2) {
-        return Err(Error::Parameter {
-            name: "folds",
-            value: grid.folds.to_string(),
-            bound: format!("at most the number of rows, {}", data.rows()),
-        });
-    }
-    prepared.check_memory(grid.folds, 1, grid.memory_limit)
 }
 
 /// The factor that makes the weighted mean of `|z - mean|^2` the number of columns of z; 1 if all rows

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::after::check_grid;
 use crate::calibrate;
 use crate::criterion::Criterion;
 use crate::data::{Dataset, Missing, Scaler, Schema};
@@ -374,4 +373,17 @@ impl Model {
     pub fn report(&self) -> &Report {
         &self.report
     }
+}
+
+/// Refuses a grid that these rows or the memory limit do not allow.
+pub(crate) fn check_grid(prepared: &Prepared, data: &Dataset, grid: &Grid) -> Result<()> {
+    grid.validate()?;
+    if grid.folds > data.rows().max(2) {
+        return Err(Error::Parameter {
+            name: "folds",
+            value: grid.folds.to_string(),
+            bound: format!("at most the number of rows, {}", data.rows()),
+        });
+    }
+    prepared.check_memory(grid.folds, 1, grid.memory_limit)
 }
