@@ -319,14 +319,11 @@ impl Problem {
     }
 
     /// The columns that hold impostors of `rows`: all but those of their class, if it is one.
-    fn columns(&self, rows: Range<usize>) -> Vec<Range<usize>> {
+    fn columns(&self, rows: Range<usize>) -> [Range<usize>; 2] {
         let n = self.rows.class.len();
-        let first = self.rows.class[rows.start];
-        if self.rows.class[rows.end - 1] != first {
-            return vec![0..n];
-        }
+        let (first, last) = (self.rows.class[rows.start], self.rows.class[rows.end - 1]);
         let own = &self.rows.classes[first];
-        [0..own.start, own.end..n].into_iter().filter(|columns| !columns.is_empty()).collect()
+        if first == last { [0..own.start, own.end..n] } else { [0..n, n..n] }
     }
 
     /// The impostors of row i, of which `row` holds the -2 z_i'z_l: their part of the loss, and of

@@ -22,7 +22,10 @@ use serde::{Deserialize, Serialize};
 use super::descent::{Book, Initial, Sorted, check, check_rank, metric_of};
 use super::{Control, Learner, Outcome, Sample};
 use crate::error::Result;
-use crate::linalg::{self, Block, Matrix, dot, exp_neg_sq_dist, least_sum, scale_and_sum, sum};
+use crate::linalg::{
+    self, Block, Matrix, add_scaled, closer_than, count_below, dot, exp_neg_sq_dist, least_sum,
+    scale_and_sum, sum,
+};
 use crate::optimise::{Accepted, Limits, Objective, Optimiser, Stop, minimise};
 use crate::watch::Watch;
 
@@ -114,6 +117,10 @@ impl Objective for Descent<'_, '_, '_> {
 
 /// Rows of a tile: a tile of 16 x n distances stays in the cache up to some 15,000 rows.
 const TILE_ROWS: usize = 16;
+/// A row this much further than the nearest has a probability below 1e-19, and is passed over where at most
+/// one in `SPARSE` is nearer.
+const NEGLIGIBLE: f64 = 45.0;
+const SPARSE: usize = 8;
 /// Tasks to share the work between; fixed, so that sums have a fixed order.
 const TASKS: usize = 32;
 
@@ -156,14 +163,32 @@ impl Loss {
             .map(|(task, w_x)| {
                 let (mut value, mut columns) = (0.0, vec![0.0; n]);
                 let mut tile = vec![0.0; TILE_ROWS.min(n) * n];
+                let mut near = Near::default();
                 for (t, w_x) in w_x.chunks_mut(TILE_ROWS * d).enumerate() {
                     watch.check()?;
                     let first = task * rows_per_task + t * TILE_ROWS;
                     let count = w_x.len() / d;
                     let block = Block::rows(&z, first, count);
                     linalg::product(&mut tile, n, -2.0, block, Block::from(&z).t());
+                    let rows = tile.chunks_exact_mut(n).take(count).enumerate();
+                    let (mut nearest, mut reached) = ([0.0; TILE_ROWS], 0);
+                    for (i, row) in rows {
+                        row[first + i] = f64::INFINITY;
+                        nearest[i] = least_sum(row, &far);
+                        reached += count_below(row, &far, nearest[i] + NEGLIGIBLE);
+                    }
+                    if reached * SPARSE < count * n {
+                        let rows = tile.chunks_exact(n).zip(w_x.chunks_exact_mut(d)).enumerate();
+                        for (i, (row, w_x)) in rows {
+                            near.rows.clear();
+                            closer_than(row, -nearest[i], &far, NEGLIGIBLE, 0, &mut near.rows);
+                            value += self.weigh_near(&mut near, first + i, w_x, &mut columns);
+                        }
+                        continue;
+                    }
                     for (i, row) in tile.chunks_exact_mut(n).take(count).enumerate() {
-                        value += self.weigh(row, first + i, &far, &mut columns);
+                        exp_neg_sq_dist(row, -nearest[i], &far);
+                        value += self.weigh(row, first + i, &mut columns);
                     }
                     let weights = Block::new(&tile, count, n, n);
                     linalg::product(w_x, d, 1.0, weights, (&self.rows.x).into());
@@ -183,29 +208,63 @@ impl Loss {
         Ok((value, d_l))
     }
 
-    /// Turns `row[j] = -2 z_i'z_j` into W_ij, adds it to the sums of columns and returns the row's
-    /// share of the loss.
-    fn weigh(&self, row: &mut [f64], i: usize, far: &[f64], columns: &mut [f64]) -> f64 {
-        row[i] = f64::INFINITY;
-        // Relative to the nearest, which counts as 1 however far it is.
-        let nearest = least_sum(row, far);
-        exp_neg_sq_dist(row, -nearest, far);
+    /// Turns `row[j] = exp(-q_ij)`, up to a factor, into W_ij, adds it to the sums of columns and returns the
+    /// row's share of the loss.
+    fn weigh(&self, row: &mut [f64], i: usize, columns: &mut [f64]) -> f64 {
         let own = self.rows.classes[self.rows.class[i]].clone();
-        let total = sum(row);
+        let (before, after) = (0..own.start, own.end..row.len());
         let same = sum(&row[own.clone()]);
-        if total <= 0.0 || total.is_nan() {
-            // No other row, or distances beyond all numbers: too far.
+        // The sum of the others for itself: 1 - p would lose digits where p is near 1.
+        let others = sum(&row[before.clone()]) + sum(&row[after.clone()]);
+        let Some((to_same, to_others, loss)) = self.factors(i, same, others) else {
             row.fill(0.0);
             return if row.len() == 1 { self.share[i] } else { f64::NAN };
+        };
+        for (range, factor) in [(before, to_others), (own, to_same), (after, to_others)] {
+            scale_and_sum(&mut row[range.clone()], factor, &mut columns[range]);
         }
-        let p = same / total;
-        let unit = self.share[i] / total;
-        // The sum of the others for itself: 1 - p would lose digits where p is near 1.
-        let others = sum(&row[..own.start]) + sum(&row[own.end..]);
-        let error = others / total;
-        scale_and_sum(&mut row[..own.start], -unit * p, &mut columns[..own.start]);
-        scale_and_sum(&mut row[own.clone()], unit * error, &mut columns[own.clone()]);
-        scale_and_sum(&mut row[own.end..], -unit * p, &mut columns[own.end..]);
-        self.share[i] * error
+        loss
     }
+
+    /// The same where few rows are near enough to count: (W X)_i is summed over these.
+    fn weigh_near(&self, near: &mut Near, i: usize, w_x: &mut [f64], columns: &mut [f64]) -> f64 {
+        let own = self.rows.classes[self.rows.class[i]].clone();
+        let Near { rows, e, zeros } = near;
+        e.clear();
+        e.extend(rows.iter().map(|(_, sq)| sq));
+        zeros.resize(e.len().max(zeros.len()), 0.0);
+        exp_neg_sq_dist(e, 0.0, zeros);
+        let edge = |at: usize| rows.partition_point(|(j, _)| *j < at);
+        let (start, end) = (edge(own.start), edge(own.end));
+        let same = sum(&e[start..end]);
+        let others = sum(&e[..start]) + sum(&e[end..]);
+        w_x.fill(0.0);
+        let Some((to_same, to_others, loss)) = self.factors(i, same, others) else {
+            return f64::NAN;
+        };
+        for (p, ((j, _), e)) in rows.iter().zip(e).enumerate() {
+            let w = *e * if (start..end).contains(&p) { to_same } else { to_others };
+            columns[*j] += w;
+            add_scaled(w_x, w, self.rows.x.row(*j));
+        }
+        loss
+    }
+
+    /// From the sums of exp(-q_ij) over the own class and the others: what turns these values into W_ij
+    /// in either, and the row's share of the loss. None if there is no other row, or distances are beyond
+    /// all numbers.
+    fn factors(&self, i: usize, same: f64, others: f64) -> Option<(f64, f64, f64)> {
+        let total = same + others;
+        let (p, error) = (same / total, others / total);
+        let unit = self.share[i] / total;
+        (total > 0.0).then_some((unit * error, -unit * p, self.share[i] * error))
+    }
+}
+
+/// Rows near one row, with their distances less that of the nearest; kept for its memory.
+#[derive(Default)]
+struct Near {
+    rows: Vec<(usize, f64)>,
+    e: Vec<f64>,
+    zeros: Vec<f64>,
 }

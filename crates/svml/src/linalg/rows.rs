@@ -15,6 +15,11 @@ dispatch! {
 }
 
 dispatch! {
+    /// How many `row[j] + other[j]` are below `bound`.
+    fn count_below(row: &[f64], other: &[f64], bound: f64) -> usize = count_below_body
+}
+
+dispatch! {
     /// `row *= factor`, and the result added to `sums`.
     fn scale_and_sum(row: &mut [f64], factor: f64, sums: &mut [f64]) = scale_and_sum_body
 }
@@ -77,6 +82,11 @@ fn least_sum_body<const FMA: bool>(row: &[f64], other: &[f64]) -> f64 {
         }
     }
     lanes.iter().copied().fold(rest, f64::min)
+}
+
+#[inline(always)]
+fn count_below_body<const FMA: bool>(row: &[f64], other: &[f64], bound: f64) -> usize {
+    row.iter().zip(other).map(|(v, other)| usize::from(v + other < bound)).sum()
 }
 
 #[inline(always)]
@@ -157,6 +167,8 @@ mod tests {
             let falling: Vec<f64> = row.iter().map(|v| -2.0 * v).collect();
             let least = if n > 0 { f64::from(1 - n) } else { f64::INFINITY };
             assert_eq!(least_sum(&row, &falling), least);
+            let few = (0..n).filter(|v| -v < -3).count();
+            assert_eq!(count_below(&row, &falling, -3.0), few);
             let (mut scaled, mut sums) = (row.clone(), vec![1.0; row.len()]);
             scale_and_sum(&mut scaled, 2.0, &mut sums);
             add_scaled(&mut scaled, -1.0, &row);
