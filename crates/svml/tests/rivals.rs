@@ -454,3 +454,20 @@ fn a_machine_after_principal_components_of_all_directions_is_the_euclidean_one()
         assert!((a - b).abs() < 1e-9, "{a} {b}");
     }
 }
+
+#[test]
+fn samples_whose_parts_do_not_fit_are_refused() {
+    let good = || Rows::random(9, 2, 2, false, 3);
+    let mut bad: Vec<Rows> = (0..5).map(|_| good()).collect();
+    bad[0].class.pop();
+    bad[1].weight[3] = 0.0;
+    bad[2].class[4] = 2;
+    bad[3].x = Matrix::zeros(9, 0);
+    bad[4] = Rows { x: Matrix::zeros(0, 2), class: vec![], weight: vec![], classes: 2 };
+    for (case, rows) in bad.iter().enumerate() {
+        for rival in all() {
+            let ended = rival.learn(&rows.sample(), &mut Control::default(), &Watch::default());
+            assert!(ended.is_err(), "case {case}, {rival:?}");
+        }
+    }
+}

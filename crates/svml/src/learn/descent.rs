@@ -71,6 +71,28 @@ pub(super) fn check(
     Err(Error::Parameter { name, value: value.to_string(), bound: bound.to_owned() })
 }
 
+/// Refuses a sample whose parts do not fit each other.
+pub(super) fn check_sample(sample: &Sample<'_>) -> Result<()> {
+    let (n, d) = (sample.x.rows(), sample.x.cols());
+    if n == 0 {
+        return Err(Error::NoRows(" to learn from".to_owned()));
+    }
+    let known = sample.class.iter().filter(|class| **class < sample.classes).count();
+    let weighed = sample.weight.iter().filter(|w| w.is_finite() && **w > 0.0).count();
+    let counts = [
+        ("columns to learn from", d, d.max(1)),
+        ("classes of the rows", sample.class.len(), n),
+        ("rows of a class that exists", known, n),
+        ("positive weights of the rows", weighed, n),
+    ];
+    match counts.into_iter().find(|(_, found, expected)| found != expected) {
+        Some((what, found, expected)) => {
+            Err(Error::Shape { what: what.to_owned(), found, expected })
+        }
+        None => Ok(()),
+    }
+}
+
 /// The rows of a sample class after class.
 pub(super) struct Sorted {
     /// // (n, d)

@@ -27,7 +27,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::descent::{Book, check, metric_of};
+use super::descent::{Book, check, check_sample, metric_of};
 use super::{Control, Learner, Outcome, Sample};
 use crate::error::{Error, Result};
 use crate::linalg::{self, Matrix, add_outer, dot, symmetric_times};
@@ -109,6 +109,7 @@ impl Learner for Itml {
         control: &mut Control<'_>,
         watch: &Watch,
     ) -> Result<Outcome> {
+        check_sample(sample)?;
         let d = sample.x.cols();
         self.validate(d)?;
         let prior = self.prior.unwrap_or(1.0 / d.max(1) as f64);

@@ -26,7 +26,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::descent::{Book, Initial, Sorted, check, check_rank, metric_of};
+use super::descent::{Book, Initial, Sorted, check, check_rank, check_sample, metric_of};
 use super::{Control, Learner, Outcome, Sample};
 use crate::error::{Error, Result};
 use crate::linalg::{self, Block, Matrix, add_scaled, closer_than, dot};
@@ -92,6 +92,7 @@ impl Learner for Lmnn {
         control: &mut Control<'_>,
         watch: &Watch,
     ) -> Result<Outcome> {
+        check_sample(sample)?;
         self.validate(sample.x.cols())?;
         let initial = self.initial.components(sample, self.rank)?;
         let (r, d) = (initial.rows(), initial.cols());

@@ -19,7 +19,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::descent::{Book, Initial, Sorted, check, check_rank, metric_of};
+use super::descent::{Book, Initial, Sorted, check, check_rank, check_sample, metric_of};
 use super::{Control, Learner, Outcome, Sample};
 use crate::error::Result;
 use crate::linalg::{
@@ -73,6 +73,7 @@ impl Learner for Nca {
         control: &mut Control<'_>,
         watch: &Watch,
     ) -> Result<Outcome> {
+        check_sample(sample)?;
         self.validate(sample.x.cols())?;
         let initial = self.initial.components(sample, self.rank)?;
         let (r, d) = (initial.rows(), initial.cols());

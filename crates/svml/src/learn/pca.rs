@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::descent::check_rank;
+use super::descent::{check_rank, check_sample};
 use super::{Control, Learner, Outcome, Sample};
 use crate::error::{Error, Result};
 use crate::linalg::{self, Block, Matrix};
@@ -31,6 +31,7 @@ impl Learner for Pca {
 
     /// Rows count with their weights. There are no steps.
     fn learn(&self, sample: &Sample<'_>, _: &mut Control<'_>, watch: &Watch) -> Result<Outcome> {
+        check_sample(sample)?;
         self.validate(sample.x.cols())?;
         watch.check()?;
         let metric = pca(sample.x, sample.weight, self.rank)?;
