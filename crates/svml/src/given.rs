@@ -60,6 +60,7 @@ impl Model {
             method: Method::Given { gamma, class_weight: class_weight.clone() },
             rows: data.rows(),
             trace: Vec::new(),
+            learning: Vec::new(),
             best: 0,
             stop: None,
             refitted: true,

@@ -9,7 +9,7 @@ use crate::criterion::Criterion;
 use crate::data::{Dataset, Missing, Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::learn::svml::{self, Learned};
-use crate::learn::{Control, Step, gop};
+use crate::learn::{Control, Progress, Rival, Step, gop};
 use crate::linalg::Matrix;
 use crate::metric::{Form, Metric};
 use crate::model_file;
@@ -36,6 +36,13 @@ pub enum Method {
         /// Weights of the classes.
         class_weight: ClassWeight,
     },
+    /// The metric of another learner, width and C from a cross-validated grid in the mapped space.
+    After {
+        /// The learner.
+        learner: Rival,
+        /// The grid.
+        grid: Grid,
+    },
 }
 
 /// How the fit went.
@@ -48,6 +55,9 @@ pub struct Report {
     pub rows: usize,
     /// Every accepted step; empty if nothing was learned step by step.
     pub trace: Vec<Step>,
+    /// The steps of another learner than SVML.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learning: Vec<Progress>,
     /// The iteration of the trace that was kept.
     pub best: usize,
     /// Why learning ended.
@@ -157,6 +167,7 @@ impl Model {
             method: Method::Svml(params.clone()),
             rows: data.rows(),
             trace,
+            learning: Vec::new(),
             best,
             stop: Some(stop),
             refitted,
@@ -169,14 +180,7 @@ impl Model {
     /// The usual alternative: Euclidean metric, width and C chosen by cross-validation on a grid.
     pub fn fit_euclidean(data: &Dataset, grid: &Grid) -> Result<Self> {
         let prepared = Prepared::new(data, &grid.class_weight, grid.seed)?;
-        if grid.folds > data.rows().max(2) {
-            return Err(Error::Parameter {
-                name: "folds",
-                value: grid.folds.to_string(),
-                bound: format!("at most the number of rows, {}", data.rows()),
-            });
-        }
-        prepared.check_memory(grid.folds, 1, grid.memory_limit)?;
+        check_grid(&prepared, data, grid)?;
         let watch = Watch::default();
         let selected = select::grid_search(&prepared.sample(), grid, &watch)?;
         let (metric, cost) = (selected.metric, selected.cost);
@@ -185,6 +189,7 @@ impl Model {
             method: Method::Euclidean(grid.clone()),
             rows: data.rows(),
             trace: Vec::new(),
+            learning: Vec::new(),
             best: 0,
             stop: None,
             refitted: true,
@@ -395,4 +400,17 @@ impl Model {
     pub fn report(&self) -> &Report {
         &self.report
     }
+}
+
+/// Refuses a grid that these rows or the memory limit do not allow.
+pub(crate) fn check_grid(prepared: &Prepared, data: &Dataset, grid: &Grid) -> Result<()> {
+    grid.validate()?;
+    if grid.folds > data.rows().max(2) {
+        return Err(Error::Parameter {
+            name: "folds",
+            value: grid.folds.to_string(),
+            bound: format!("at most the number of rows, {}", data.rows()),
+        });
+    }
+    prepared.check_memory(grid.folds, 1, grid.memory_limit)
 }

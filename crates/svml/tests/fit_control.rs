@@ -215,7 +215,7 @@ fn the_flag_raised_by_another_thread() {
             ControlFlow::Continue(())
         };
         let mut control =
-            Control { observer: Some(&mut observer), interrupt: flag, time_limit: None };
+            Control { observer: Some(&mut observer), interrupt: flag, ..Control::default() };
         let model = Model::fit_with(&data, &endless(Form::Full), &mut control).unwrap();
         thread.join().unwrap();
         assert_sound(&model);
@@ -245,7 +245,7 @@ fn the_flag_raised_at_any_moment() {
             ControlFlow::Continue(())
         };
         let mut control =
-            Control { observer: Some(&mut observer), interrupt: flag, time_limit: None };
+            Control { observer: Some(&mut observer), interrupt: flag, ..Control::default() };
         let model = Model::fit_with(&data, &endless(Form::Full), &mut control).unwrap();
         thread.join().unwrap();
         assert_sound(&model);
