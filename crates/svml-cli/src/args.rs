@@ -163,8 +163,11 @@ pub struct Train {
     /// File for the model
     #[arg(short, long, value_name = "MODEL")]
     pub output: String,
-    /// How to learn: svml (metric, C and machine together) or euclidean (width and C by 5-fold
-    /// cross-validation on a grid of 20: sigma^2 in {4, 2, 1, 1/2, 1/4} d, C in {0.1, 1, 10, 100})
+    /// How to learn: svml (metric, C and machine together), euclidean (width and C by 5-fold
+    /// cross-validation on a grid of 20: sigma^2 in {4, 2, 1, 1/2, 1/4} d, C in {0.1, 1, 10, 100}), or the
+    /// same grid after the metric of another learner: pca (principal components), nca (neighbourhood
+    /// component analysis), lmnn (large margin nearest neighbours) or itml (information-theoretic);
+    /// of these pca, nca and lmnn know --form rank=R
     #[arg(long, value_parser = parsed::<Choice>, default_value = "svml", value_name = "METHOD")]
     pub method: Choice,
     /// How to learn.
@@ -243,8 +246,9 @@ pub struct Compare {
     /// Data to compare on.
     #[command(flatten)]
     pub data: TrainingData,
-    /// Methods, separated by commas: svml, svml:FORM (such as svml:diagonal) or euclidean, which is always
-    /// there to be compared with [default: svml,euclidean]
+    /// Methods, separated by commas: svml, svml:FORM (such as svml:diagonal), pca, nca, lmnn (each also
+    /// with :rank=R), itml, or euclidean, which is always there to be compared with [default:
+    /// svml,euclidean]
     #[arg(long, value_delimiter = ',', value_parser = parsed::<Choice>, value_name = "METHODS")]
     pub methods: Vec<Choice>,
     /// Number of random splits

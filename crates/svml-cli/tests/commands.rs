@@ -87,6 +87,31 @@ fn every_option_of_learning_reaches_the_model() {
 }
 
 #[test]
+fn the_methods_that_the_paper_compares_with() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(120));
+    for (method, form) in [("pca", "rank=3"), ("nca", "rank=2"), ("lmnn", "full"), ("itml", "full")]
+    {
+        let args =
+            ["train", "t.csv", "-o", "m", "--method", method, "--form", form, "--trace", "t.txt"];
+        let run = sandbox.svml(&args).code(0);
+        assert!(run.out.contains("Learned a "), "{method}: {}", run.out);
+        let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
+        assert_eq!(value["form"], form, "{method}");
+        assert!(value["method"]["after"]["learner"].get(method).is_some(), "{method}");
+        assert!(sandbox.svml(&["show", "m"]).code(0).out.contains("then width and C by 5-fold"));
+        sandbox.svml(&["evaluate", "m", "t.csv"]).code(0);
+    }
+    let args = ["compare", "t.csv", "--splits", "2", "--methods", "nca,pca:rank=4,itml,lmnn", "-q"];
+    let out = sandbox.svml(&args).code(0).out;
+    for method in ["euclidean", "nca", "pca:rank=4", "itml", "lmnn"] {
+        assert!(out.lines().any(|line| line.starts_with(method)), "{method}\n{out}");
+    }
+    let run = sandbox.svml(&["compare", "t.csv", "--methods", "itml:rank=2"]).code(2);
+    assert!(run.err.contains("lmnn (each also with :rank=R) or itml"), "{}", run.err);
+}
+
+#[test]
 fn a_table_with_categories_gaps_and_semicolons() {
     let sandbox = Sandbox::new();
     let mut text = String::from("kind;size;ill\n");

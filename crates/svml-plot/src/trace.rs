@@ -27,6 +27,17 @@ impl Trace {
     /// The steps of a model; `None` if it was not learned step by step.
     pub fn new(model: &Model) -> Option<Self> {
         let report = model.report();
+        let stop = report.stop.map(|stop| stop.to_string());
+        if let Some(last) = report.learning.last() {
+            // Another learner: it has a loss, and its last step is kept.
+            return Some(Self {
+                iteration: report.learning.iter().map(|s| s.iteration as f64).collect(),
+                loss: report.learning.iter().map(|s| s.loss).collect(),
+                errors: Vec::new(),
+                best: last.iteration,
+                stop,
+            });
+        }
         let steps = &report.trace;
         if steps.is_empty() {
             return None;
@@ -43,7 +54,7 @@ impl Trace {
             loss: steps.iter().map(|s| s.loss).collect(),
             errors,
             best: report.best,
-            stop: report.stop.map(|stop| stop.to_string()),
+            stop,
         })
     }
 
@@ -57,18 +68,20 @@ impl Trace {
         canvas.heading(title, &note);
         let x = Range::around(self.iteration.iter().copied(), 0.03);
         let x = if self.iteration.len() == 1 { Range { low: -0.5, high: 1.5 } } else { x };
+        let alone = self.errors.is_empty();
         let loss = Panel {
             left: 88.0,
             top: 62.0,
-            width: 540.0,
-            height: 170.0,
+            width: if alone { 670.0 } else { 540.0 },
+            height: if alone { 435.0 } else { 170.0 },
             x,
             y: Range::around(self.loss.iter().copied(), 0.08),
         };
         let all = self.errors.iter().flat_map(|(_, values)| values.iter().copied());
         let range = Range::around(all.chain([0.0]), 0.06);
         let errors = Panel { top: 292.0, height: 205.0, y: Range { low: 0.0, ..range }, ..loss };
-        for panel in [&loss, &errors] {
+        let panels: &[&Panel] = if alone { &[&loss] } else { &[&loss, &errors] };
+        for panel in panels {
             panel.grid(&mut canvas);
             let (at, _) = panel.at(self.best as f64, panel.y.low);
             let kept = Stroke { colour: GREY, width: 1.2, dash: "3 3" };
@@ -84,6 +97,10 @@ impl Trace {
         curve(&mut canvas, &loss, &self.iteration, &self.loss, 3);
         for (k, (_, values)) in self.errors.iter().enumerate() {
             curve(&mut canvas, &errors, &self.iteration, values, k);
+        }
+        if alone {
+            loss.axes(&mut canvas, "step", "loss", true, false);
+            return Picture(canvas.finish());
         }
         loss.axes(&mut canvas, "", "loss", true, false);
         errors.axes(&mut canvas, "step", "error", true, true);

@@ -90,6 +90,13 @@ fn a_full_metric_and_a_euclidean_one() {
 }
 
 #[test]
+fn the_metric_of_another_learner() {
+    let data = Generator { rows: 150, ..Default::default() }.generate().unwrap().data;
+    let model = Model::fit_after(&data, svml::learn::Nca::default(), &Grid::default()).unwrap();
+    all("nca", &model, &data);
+}
+
+#[test]
 fn twenty_six_classes() {
     let generator = Generator { rows: 1300, classes: 26, flipped: 0.0, ..Default::default() };
     let data = generator.generate().unwrap().data;

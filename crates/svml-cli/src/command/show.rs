@@ -106,6 +106,7 @@ pub fn as_json(model: &Model) -> Value {
         "temperature": model.temperature(),
         "best_step": report.best,
         "steps": report.trace,
+        "learning": report.learning,
         "stop": report.stop,
         "refitted": report.refitted,
         "residual": report.residual,
@@ -137,6 +138,10 @@ fn as_text(model: &Model, name: &str) -> String {
         let hold = step.hold_error.map_or(String::new(), |e| format!(", held-out {}", percent(e)));
         let (train, valid) = (percent(step.train_error), percent(step.valid_error));
         line("Errors", format!("training rows {train}, validation {valid}{hold}"));
+    }
+    if let Some(last) = report.learning.last() {
+        let why = report.stop.map_or(String::new(), |stop| format!("; it ended because {stop}"));
+        line("Learning", format!("{} steps, loss {}{why}", last.iteration, digits(last.loss)));
     }
     if !report.refitted {
         line("Machine", "trained on a part of the rows".to_owned());

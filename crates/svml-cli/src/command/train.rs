@@ -1,16 +1,17 @@
 //! `svml train`: from a table to a model file, saying what was read and what was learned.
 
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use svml::Model;
 use svml::data::{Format, Kind, suspects};
-use svml::learn::{Control, Step};
+use svml::learn::{Control, Progress, Step};
 use svml::model::{Method, Report};
 use svml::optimise::Stop;
+use svml::{Model, Rival};
 
 use crate::args::Train;
 use crate::command::show;
@@ -38,15 +39,23 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let started = Instant::now();
     let most = params(&args.learning, None).max_iterations as u64;
     let mut steps: Vec<Step> = Vec::new();
+    let mut others: Vec<Progress> = Vec::new();
     let fitted = {
-        let mut progress = console.progress(most, true);
+        let progress = RefCell::new(console.progress(most, true));
         let mut observer = |step: &Step| {
             steps.push(*step);
-            progress.at(step.iteration as u64, &step_text(step));
+            progress.borrow_mut().at(step.iteration as u64, &step_text(step));
+            ControlFlow::Continue(())
+        };
+        let mut other = |step: &Progress| {
+            others.push(*step);
+            let text = format!("step {}, loss {:.4}", step.iteration, step.loss);
+            progress.borrow_mut().at(step.iteration as u64, &text);
             ControlFlow::Continue(())
         };
         let mut control = Control {
             observer: Some(&mut observer),
+            progress: Some(&mut other),
             interrupt,
             time_limit: args.time_limit.map(Duration::from_secs_f64),
         };
@@ -65,7 +74,11 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let bytes = model.to_bytes().map_err(|e| Failure::with_file(&args.output, e))?;
     files::write(&args.output, &bytes)?;
     if let Some(trace) = &args.trace {
-        files::write(trace, trace_table(&steps).as_bytes())?;
+        let table = match others.is_empty() {
+            true => trace_table(&steps),
+            false => other_table(&others),
+        };
+        files::write(trace, table.as_bytes())?;
     }
     model.report().warnings.iter().for_each(|warning| console.warn(warning));
     let text = match args.json {
@@ -195,6 +208,10 @@ fn summary(model: &Model, args: &Train, training: &Training, seconds: f64) -> St
 
 /// What the errors were and why learning ended.
 fn outcome_words(report: &Report) -> Option<String> {
+    if let Some(last) = report.learning.last() {
+        let why = report.stop.map_or(String::new(), |stop| format!(" because {stop}"));
+        return Some(format!("The metric was learned in {} steps; it ended{why}.", last.iteration));
+    }
     let step = report.trace.get(report.best)?;
     let hold = match step.hold_error {
         Some(error) => format!("{} on rows held out, ", show::percent(error)),
@@ -233,6 +250,16 @@ fn trace_table(steps: &[Step]) -> String {
     text
 }
 
+fn other_table(steps: &[Progress]) -> String {
+    let mut text = String::from("step,loss,gap,step_length,seconds\n");
+    for s in steps {
+        let gap = s.gap.map_or(String::new(), |gap| gap.to_string());
+        let (iteration, loss, length) = (s.iteration, s.loss, s.step);
+        let _ = writeln!(text, "{iteration},{loss},{gap},{length},{:.6}", s.seconds);
+    }
+    text
+}
+
 /// The method of a model in words.
 pub fn method_words(method: &Method) -> String {
     match method {
@@ -245,6 +272,20 @@ pub fn method_words(method: &Method) -> String {
             grid.folds,
             grid.widths.len() * grid.costs.len()
         ),
+        Method::After { learner, grid } => {
+            let name = match learner {
+                Rival::Pca(_) => "principal components",
+                Rival::Nca(_) => "neighbourhood component analysis",
+                Rival::Lmnn(_) => "large margin nearest neighbours",
+                Rival::Itml(_) => "information-theoretic metric learning",
+                _ => "another learner",
+            };
+            let settings = grid.widths.len() * grid.costs.len();
+            format!(
+                "{name}, then width and C by {}-fold cross-validation on {settings} settings",
+                grid.folds
+            )
+        }
         Method::Given { gamma, .. } => format!(
             "no learning: kernel exp(-gamma |x - z|^2) with gamma = {} as given",
             show::digits(*gamma)
