@@ -61,7 +61,7 @@ fn tables() {
     assert_snapshot!("show", masked(&run(&["show", "m.svml"]).replace('#', "")));
     let compare = run(&["compare", "train.csv", "--splits", "3", "--quiet"]);
     assert_snapshot!("compare", masked(&compare));
-    let train = run(&["train", "train.csv", "-o", "x.svml"]);
+    let train = run(&[&["train", "train.csv", "-o", "x.svml"], &sandbox::FULL[..]].concat());
     assert_snapshot!("train", masked(&train).replace("x0 0.0, ", ""));
     assert_snapshot!("data-list", run(&["data", "list", "--dir", "d"]));
 }

@@ -14,7 +14,7 @@ fn everything_works_through_pipes() {
     let sandbox = Sandbox::with_model();
     let data = sandbox.read("train.csv");
     let output = {
-        let mut child = sandbox.spawn(&["train", "-", "-o", "-"]);
+        let mut child = sandbox.spawn(&[&["train", "-", "-o", "-"], &sandbox::FULL[..]].concat());
         let mut input = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut input, data.as_bytes()).unwrap();
         drop(input);

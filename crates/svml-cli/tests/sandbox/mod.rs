@@ -7,6 +7,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use svml::{Dataset, Generator};
 
+/// What tests ask for whose words depend on the form and the criterion.
+pub const FULL: [&str; 4] = ["--form", "full", "--criterion", "hold_out"];
+
 /// A folder of its own that vanishes at the end.
 pub struct Sandbox {
     folder: tempfile::TempDir,
@@ -98,7 +101,7 @@ impl Sandbox {
     pub fn with_model() -> Self {
         let sandbox = Self::new();
         sandbox.write_table("train.csv", &generated(200));
-        sandbox.svml(&["train", "train.csv", "-o", "m.svml"]).code(0);
+        sandbox.svml(&[&["train", "train.csv", "-o", "m.svml"], &FULL[..]].concat()).code(0);
         sandbox
     }
 }
