@@ -47,9 +47,15 @@
 //! | section 4.2, equations (14) to (16), the gradient | [`criterion`] |
 //! | section 4.3, the minimiser | [`optimise`] |
 //! | Algorithm 1 and equation (17) | [`learn::svml`] |
+//! | section 3.1, equations (8) and (9), NCA | [`learn::nca`] |
+//! | section 3.2, equations (10) and (11), LMNN | [`learn::lmnn`] |
+//! | section 3.3, ITML | [`learn::itml`] |
 //! | section 5.1, principal components | [`learn::pca`] |
 //! | beyond the paper: a start from gradients | [`learn::gop`] |
 //! | section 5, the Euclidean machine with cross-validation | [`select`] |
+//! | equation (6), nearest neighbours | [`neighbours`] |
+//! | section 3.4, a machine after another learner | [`Model::fit_after`] |
+//! | the plug-in for LIBSVM that its conclusion announces | [`export`] |
 //!
 //! # Threads
 //!
@@ -88,13 +94,25 @@ pub mod select;
 
 mod train;
 
+pub mod neighbours;
+
 pub mod model;
 mod model_file;
 
+mod after;
+
+mod given;
+
+pub mod measure;
+
+pub mod export;
+
 pub use data::{Dataset, Generator, ReadOptions};
 pub use error::{Error, Result};
+pub use learn::Rival;
 pub use linalg::Matrix;
 pub use metric::{Form, Metric};
 pub use model::Model;
+pub use model_file::write_atomically;
 pub use params::Params;
 pub use select::Grid;

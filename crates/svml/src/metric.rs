@@ -204,6 +204,15 @@ impl Metric {
         }
     }
 
+    /// Eigenvalues of M, descending, and its eigenvectors as rows: the directions of the standardised
+    /// features in the order in which they count, and by how much.
+    pub fn directions(&self) -> (Vec<f64>, Matrix) {
+        linalg::symmetric_eigen(&self.mahalanobis()).unwrap_or_else(|| {
+            // Does not happen for finite entries, which a metric has.
+            (vec![0.0; self.d], Matrix::zeros(self.d, self.d))
+        })
+    }
+
     /// z = L x for every row x. // (n, rank)
     pub fn transform(&self, x: &Matrix) -> Matrix {
         match self.form {

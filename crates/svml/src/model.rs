@@ -10,13 +10,13 @@ use crate::data::{Dataset, Missing, Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::learn::auto::{self, Candidate};
 use crate::learn::svml::Learned;
-use crate::learn::{Control, Step};
+use crate::learn::{Control, Progress, Rival, Step};
 use crate::linalg::Matrix;
-use crate::metric::Metric;
+use crate::metric::{Form, Metric};
 use crate::model_file;
 use crate::multiclass::{Ensemble, decide, vote};
 use crate::optimise::Stop;
-use crate::params::Params;
+use crate::params::{ClassWeight, Params};
 use crate::select::{self, Grid};
 use crate::train::{Prepared, Trained};
 use crate::watch::Watch;
@@ -30,6 +30,20 @@ pub enum Method {
     Svml(Params),
     /// Euclidean metric, width and C from a cross-validated grid.
     Euclidean(Grid),
+    /// The kernel exp(-gamma |x - z|^2) on unscaled features, with a given C.
+    Given {
+        /// gamma.
+        gamma: f64,
+        /// Weights of the classes.
+        class_weight: ClassWeight,
+    },
+    /// The metric of another learner, width and C from a cross-validated grid in the mapped space.
+    After {
+        /// The learner.
+        learner: Rival,
+        /// The grid.
+        grid: Grid,
+    },
 }
 
 /// How the fit went.
@@ -45,6 +59,9 @@ pub struct Report {
     /// What the form was chosen from; empty if it was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
+    /// The steps of another learner than SVML.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learning: Vec<Progress>,
     /// The iteration of the trace that was kept.
     pub best: usize,
     /// Why learning ended.
@@ -151,6 +168,7 @@ impl Model {
             rows: data.rows(),
             trace,
             candidates,
+            learning: Vec::new(),
             best,
             stop: Some(stop),
             refitted,
@@ -163,14 +181,7 @@ impl Model {
     /// The usual alternative: Euclidean metric, width and C chosen by cross-validation on a grid.
     pub fn fit_euclidean(data: &Dataset, grid: &Grid) -> Result<Self> {
         let prepared = Prepared::new(data, &grid.class_weight, grid.seed)?;
-        if grid.folds > data.rows().max(2) {
-            return Err(Error::Parameter {
-                name: "folds",
-                value: grid.folds.to_string(),
-                bound: format!("at most the number of rows, {}", data.rows()),
-            });
-        }
-        prepared.check_memory(grid.folds, 1, grid.memory_limit)?;
+        check_grid(&prepared, data, grid)?;
         let watch = Watch::default();
         let selected = select::grid_search(&prepared.sample(), grid, &watch)?;
         let (metric, cost) = (selected.metric, selected.cost);
@@ -180,6 +191,7 @@ impl Model {
             rows: data.rows(),
             trace: Vec::new(),
             candidates: Vec::new(),
+            learning: Vec::new(),
             best: 0,
             stop: None,
             refitted: true,
@@ -189,7 +201,7 @@ impl Model {
         Ok(Self::assemble(prepared, data, metric, cost, trained, report))
     }
 
-    fn assemble(
+    pub(crate) fn assemble(
         prepared: Prepared,
         data: &Dataset,
         metric: Metric,
@@ -329,6 +341,26 @@ impl Model {
         &self.metric
     }
 
+    /// The metric as it acts: columns that were constant in training, and so are left out, weigh
+    /// nothing in it.
+    pub fn acting_metric(&self) -> Metric {
+        let d = self.metric.features();
+        let constant: Vec<usize> = self.scaler.constant().collect();
+        let form = match self.metric.form() {
+            _ if constant.is_empty() => return self.metric.clone(),
+            Form::Sphere => Form::Diagonal,
+            form => form,
+        };
+        let mut values = match self.metric.form() {
+            Form::Sphere => vec![self.metric.values()[0]; d],
+            _ => self.metric.values().to_vec(),
+        };
+        for row in values.chunks_exact_mut(d) {
+            constant.iter().for_each(|&k| row[k] = 0.0);
+        }
+        Metric::new(form, d, values).unwrap_or_else(|_| self.metric.clone())
+    }
+
     /// C.
     pub fn cost(&self) -> f64 {
         self.cost
@@ -370,4 +402,17 @@ impl Model {
     pub fn report(&self) -> &Report {
         &self.report
     }
+}
+
+/// Refuses a grid that these rows or the memory limit do not allow.
+pub(crate) fn check_grid(prepared: &Prepared, data: &Dataset, grid: &Grid) -> Result<()> {
+    grid.validate()?;
+    if grid.folds > data.rows().max(2) {
+        return Err(Error::Parameter {
+            name: "folds",
+            value: grid.folds.to_string(),
+            bound: format!("at most the number of rows, {}", data.rows()),
+        });
+    }
+    prepared.check_memory(grid.folds, 1, grid.memory_limit)
 }

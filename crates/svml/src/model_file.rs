@@ -245,15 +245,20 @@ pub(crate) fn save(model: &Model, path: &Path) -> Result<()> {
 }
 
 /// Writes `bytes` to a new file beside `path` and renames it at the end: `path` holds the old
-/// content or all of the new, whatever happens.
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+/// content or all of the new, whatever happens. The permissions of an old file are kept.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let failed = |source| Error::Io { path: path.to_owned(), source };
     let temporary = temporary_name(path);
     let written = File::options()
         .write(true)
         .create_new(true)
         .open(&temporary)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|mut file| {
+            if let Ok(old) = fs::metadata(path) {
+                file.set_permissions(old.permissions())?;
+            }
+            file.write_all(bytes).and_then(|()| file.sync_all())
+        })
         .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // Best effort: the error that matters is the one above.

@@ -137,6 +137,8 @@ pub struct Params {
     pub start: Start,
     /// C at the start; small is smooth, from where early stopping is safe. Default: 0.5.
     pub initial_cost: f64,
+    /// Whether C is learned with the metric; otherwise it stays as it starts. Default: true.
+    pub learn_cost: bool,
     /// Default: L-BFGS.
     pub optimiser: Optimiser,
     /// Most accepted steps, for each form that is tried. Default: 100.
@@ -171,6 +173,7 @@ impl Default for Params {
             lambda: 0.03,
             start: Start::Isotropic,
             initial_cost: 0.5,
+            learn_cost: true,
             optimiser: Optimiser::default(),
             max_iterations: 100,
             patience: 5,
@@ -189,7 +192,8 @@ pub(crate) const COST_RANGE: (f64, f64) = (1e-3, 1e4);
 
 impl Params {
     /// The protocol of the paper: a full L and C, learned on half of the training rows by conjugate
-    /// gradients on the sigmoid of another quarter, stopped by the remaining quarter.
+    /// gradients on the sigmoid of another quarter, stopped by the remaining quarter. Whether the machine
+    /// is then trained on all rows the paper does not say; here it is, unless `refit` is turned off.
     pub fn paper() -> Self {
         Self {
             form: FormChoice::Fixed(Form::Full),

@@ -4,14 +4,14 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::fold_of;
+use crate::data::{fold_of, halve_twice};
 use crate::error::{Error, Result};
-use crate::kernel::{DenseGram, Gram};
+use crate::kernel::{DenseGram, Gram, SqDistances};
 use crate::learn::Sample;
 use crate::linalg::Matrix;
 use crate::loss::wrong;
 use crate::metric::{Form, Metric};
-use crate::multiclass::{decide, outputs, pairs, solve_pair, vote};
+use crate::multiclass::{Labelled, decide, outputs, pairs, solve_pair, vote};
 use crate::params::ClassWeight;
 use crate::svm::Machine;
 use crate::watch::Watch;
@@ -24,7 +24,8 @@ pub struct Grid {
     pub widths: Vec<f64>,
     /// C. Default, the paper's: 0.1, 1, 10, 100.
     pub costs: Vec<f64>,
-    /// Folds, at most one for each distinct row. Default: 5.
+    /// Folds, at most one for each distinct row; 1 stands for a single split, as in the paper: half of
+    /// each class is trained on and the other half validates. Default: 5.
     pub folds: usize,
     /// Weights of the classes, in the machines and in the errors. Default: all alike.
     pub class_weight: ClassWeight,
@@ -77,47 +78,62 @@ impl Grid {
                 });
             }
         }
-        if self.folds < 2 {
+        if self.folds == 0 {
             return Err(Error::Parameter {
                 name: "folds",
                 value: self.folds.to_string(),
-                bound: "at least 2".to_owned(),
+                bound: "at least 1".to_owned(),
             });
         }
         Ok(())
     }
 }
 
+/// Kernel matrices of all widths exist at the same time, and their settings are tried in parallel, where
+/// these take no more bytes than this; beyond, the work on one width keeps all threads busy.
+const TOGETHER: u64 = 256 << 20;
+
 /// Chooses width and C for a sample. Equal errors go to the smoother setting: the larger width,
 /// then the smaller C.
 pub fn grid_search(sample: &Sample<'_>, grid: &Grid, watch: &Watch) -> Result<Selected> {
-    let x = sample.x;
+    let (x, n) = (sample.x, sample.x.rows());
     grid.validate()?;
-    // More folds than rows have no use; identical rows are one by now.
-    let fold_count = grid.folds.min(x.rows());
     let mut widths = grid.widths.clone();
     widths.sort_by(|a, b| b.total_cmp(a));
     let mut costs = grid.costs.clone();
     costs.sort_by(f64::total_cmp);
-    let folds = fold_of(sample.class, fold_count);
+    let parts = parts(sample, grid.folds);
     let sphere = |width: f64| {
         Metric::isotropic(Form::Sphere, x.cols(), (width * x.cols().max(1) as f64).sqrt().recip())
     };
-    let total: f64 = sample.weight.iter().sum();
-    let mut gram = DenseGram::new(x, x.rows(), &sphere(widths[0])?, watch)?;
-    let mut errors = Matrix::zeros(widths.len(), costs.len());
-    for (w, &width) in widths.iter().enumerate() {
-        if w > 0 {
-            gram.set_metric(&sphere(width)?)?;
-        }
-        let wrong: Vec<Vec<f64>> = (0..fold_count)
-            .into_par_iter()
-            .map(|fold| wrong_in_fold(&gram, sample, &folds, fold, &costs))
+    let spheres: Vec<Metric> = widths.iter().map(|&width| sphere(width)).collect::<Result<_>>()?;
+    let validated: f64 = parts.iter().flat_map(|part| &part.valid.weight).sum();
+    // The errors of one width, for each C.
+    let tried = |gram: &DenseGram<'_>| -> Result<Vec<f64>> {
+        let wrong: Vec<Vec<f64>> = (parts.par_iter())
+            .map(|part| wrong_in_part(gram, sample.classes, part, &costs))
             .collect::<Result<_>>()?;
-        for c in 0..costs.len() {
-            errors[(w, c)] = wrong.iter().map(|fold| fold[c]).sum::<f64>() / total;
+        let share = |c: usize| wrong.iter().map(|part| part[c]).sum::<f64>();
+        Ok((0..costs.len()).map(|c| share(c) / validated.max(f64::MIN_POSITIVE)).collect())
+    };
+    let together = grid.memory_limit.min(TOGETHER);
+    let bytes = 8 * (n as u64).pow(2) * (widths.len() as u64 + 1);
+    let errors: Vec<Vec<f64>> = if bytes <= together {
+        let distances = SqDistances::new(x, watch)?;
+        (spheres.par_iter())
+            .map(|sphere| tried(&distances.gram(sphere, watch)?))
+            .collect::<Result<_>>()?
+    } else {
+        // The distances would double the memory, and cost little beside the machines.
+        let mut gram = DenseGram::new(x, n, &spheres[0], watch)?;
+        let mut errors = vec![tried(&gram)?];
+        for sphere in &spheres[1..] {
+            gram.set_metric(sphere)?;
+            errors.push(tried(&gram)?);
         }
-    }
+        errors
+    };
+    let errors = Matrix::from_rows(&errors)?;
     let mut best = (0, 0);
     for w in 0..widths.len() {
         for c in 0..costs.len() {
@@ -126,32 +142,101 @@ pub fn grid_search(sample: &Sample<'_>, grid: &Grid, watch: &Watch) -> Result<Se
             }
         }
     }
-    Ok(Selected { metric: sphere(widths[best.0])?, cost: costs[best.1], errors })
+    Ok(Selected { metric: spheres[best.0].clone(), cost: costs[best.1], errors })
 }
 
-/// Weight of the rows of `fold` misclassified by the machines trained on the others, for each C;
+/// Rows to train on and rows to validate with.
+struct Part {
+    train: Labelled,
+    valid: Labelled,
+}
+
+/// The parts of `folds` folds; of 1, the split in halves.
+fn parts(sample: &Sample<'_>, folds: usize) -> Vec<Part> {
+    let n = sample.x.rows();
+    let all = sample.labelled(&(0..n).collect::<Vec<_>>(), 0);
+    let part = |in_train: &dyn Fn(usize) -> bool| Part {
+        train: all.some(in_train),
+        valid: all.some(|i| !in_train(i)),
+    };
+    if folds == 1 {
+        let train = halve_twice(sample.class).train;
+        return vec![part(&|i| train.binary_search(&i).is_ok())];
+    }
+    // More folds than rows have no use; identical rows are one by now.
+    let count = folds.min(n);
+    let fold = fold_of(sample.class, count);
+    (0..count).map(|out| part(&|i| fold[i] != out)).collect()
+}
+
+/// Weight of the validation rows misclassified by the machines trained on the others, for each C;
 /// each machine starts from the support set of the one before.
-fn wrong_in_fold(
+fn wrong_in_part(
     gram: &DenseGram<'_>,
-    sample: &Sample<'_>,
-    folds: &[usize],
-    fold: usize,
+    classes: usize,
+    part: &Part,
     costs: &[f64],
 ) -> Result<Vec<f64>> {
-    let all = sample.labelled(&(0..folds.len()).collect::<Vec<_>>(), 0);
-    let (train, left_out) = (all.some(|i| folds[i] != fold), all.some(|i| folds[i] == fold));
-    let pairs: Vec<_> = pairs(sample.classes).into_iter().map(|pair| train.of_pair(pair)).collect();
+    let rows: Vec<_> = pairs(classes).into_iter().map(|pair| part.train.of_pair(pair)).collect();
+    let Labelled { index, class, weight } = &part.valid;
     let mut machines: Vec<Machine> = Vec::new();
     let mut errors = Vec::with_capacity(costs.len());
     for &cost in costs {
-        machines = (pairs.par_iter().enumerate())
+        machines = (rows.par_iter().enumerate())
             .map(|(p, rows)| {
                 let start = machines.get(p).map(|machine| machine.support.as_slice());
                 Ok(solve_pair(gram, rows, cost, start)?.machine)
             })
             .collect::<Result<_>>()?;
-        let values = vote(&outputs(gram, &left_out.index, &machines), sample.classes);
-        errors.push(wrong(&decide(&values), &left_out.class, &left_out.weight));
+        let values = vote(&outputs(gram, index, &machines), classes);
+        errors.push(wrong(&decide(&values), class, weight));
     }
     Ok(errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Generator;
+
+    #[test]
+    fn one_fold_is_one_split_in_halves_and_more_validate_every_row_once() {
+        let data = Generator { rows: 90, ..Generator::default() }.generate().unwrap().data;
+        let weight = vec![1.0; 90];
+        let sample = Sample { x: data.x(), class: data.y(), weight: &weight, classes: 2 };
+        let [half] = parts(&sample, 1).try_into().ok().unwrap();
+        assert_eq!(half.train.index.len() + half.valid.index.len(), 90);
+        for c in 0..2 {
+            let count = |rows: &Labelled| rows.class.iter().filter(|class| **class == c).count();
+            let (train, valid) = (count(&half.train), count(&half.valid));
+            assert!(train == valid || train == valid + 1, "{train} {valid}");
+        }
+        for folds in [3, 5] {
+            let parts = parts(&sample, folds);
+            let mut seen: Vec<usize> = parts.iter().flat_map(|p| p.valid.index.clone()).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..90).collect::<Vec<_>>());
+        }
+        for folds in [1, 3, 5] {
+            let grid = Grid { folds, ..Grid::default() };
+            let selected = grid_search(&sample, &grid, &Watch::default()).unwrap();
+            assert!(selected.errors.as_slice().iter().all(|e| (0.0..=1.0).contains(e)));
+        }
+    }
+
+    #[test]
+    fn kernels_from_distances_are_those_of_the_metric() {
+        let x = Matrix::from_fn(70, 3, |i, k| ((i * 7 + k * 5) % 13) as f64 * 0.3);
+        let metric = Metric::isotropic(Form::Sphere, 3, 0.4).unwrap();
+        let watch = Watch::default();
+        let direct = DenseGram::new(&x, 70, &metric, &watch).unwrap();
+        let distances = SqDistances::new(&x, &watch).unwrap();
+        let derived = distances.gram(&metric, &watch).unwrap();
+        let rows: Vec<usize> = (0..70).collect();
+        let v: Vec<f64> = (0..70).map(|i| f64::from(i % 5) - 2.0).collect();
+        let pairs = direct.multiply(&rows, &rows, &v).into_iter();
+        for (a, b) in pairs.zip(derived.multiply(&rows, &rows, &v)) {
+            assert!((a - b).abs() < 1e-12);
+        }
+    }
 }

@@ -156,9 +156,7 @@ fn grids() {
         assert_names(&fit(grid(|g| g.widths = vec![1.0, bad])), "widths", &text, "positive");
         assert_names(&fit(grid(|g| g.costs = vec![bad, 1.0])), "costs", &text, "positive");
     }
-    for folds in [0, 1] {
-        assert_names(&fit(grid(|g| g.folds = folds)), "folds", &folds.to_string(), "at least 2");
-    }
+    assert_names(&fit(grid(|g| g.folds = 0)), "folds", "0", "at least 1");
 }
 
 /// More folds than rows would be empty ones; with enough of them the search would never end.

@@ -459,3 +459,17 @@ fn rows_to_predict_of_another_shape() {
     let z = model.transform(&none).unwrap();
     assert_eq!((z.rows(), z.cols()), (0, model.metric().rank()));
 }
+
+#[test]
+fn a_constant_column_weighs_nothing_in_the_acting_metric() {
+    let x = Matrix::from_fn(30, 2, |i, j| if j == 0 { i as f64 } else { 7.0 });
+    let y: Vec<usize> = (0..30).map(|i| usize::from(i >= 15)).collect();
+    let data = Dataset::new(x, &y).unwrap();
+    for form in [Form::Sphere, Form::Diagonal, Form::Full] {
+        let model = Model::fit(&data, &Params { form: form.into(), ..Params::paper() }).unwrap();
+        let acting = model.acting_metric();
+        assert_eq!(acting.relevance()[1], 0.0);
+        assert_eq!(acting.relevance()[0], model.metric().relevance()[0]);
+        assert_eq!(acting.directions().1.row(0)[0].abs(), 1.0);
+    }
+}

@@ -215,7 +215,7 @@ fn the_flag_raised_by_another_thread() {
             ControlFlow::Continue(())
         };
         let mut control =
-            Control { observer: Some(&mut observer), interrupt: flag, time_limit: None };
+            Control { observer: Some(&mut observer), interrupt: flag, ..Control::default() };
         let model = Model::fit_with(&data, &endless(Form::Full), &mut control).unwrap();
         thread.join().unwrap();
         assert_sound(&model);
@@ -245,7 +245,7 @@ fn the_flag_raised_at_any_moment() {
             ControlFlow::Continue(())
         };
         let mut control =
-            Control { observer: Some(&mut observer), interrupt: flag, time_limit: None };
+            Control { observer: Some(&mut observer), interrupt: flag, ..Control::default() };
         let model = Model::fit_with(&data, &endless(Form::Full), &mut control).unwrap();
         thread.join().unwrap();
         assert_sound(&model);
@@ -324,5 +324,18 @@ fn time_without_end_is_no_limit() {
         let mut control = Control { time_limit: Some(limit), ..Control::default() };
         let model = Model::fit_with(&data, &Params::default(), &mut control).unwrap();
         assert_eq!(model.to_bytes().unwrap(), plain.to_bytes().unwrap());
+    }
+}
+
+#[test]
+fn c_stays_as_it_is_given() {
+    let data = Generator { rows: 200, ..Default::default() }.generate().unwrap().data;
+    for optimiser in [Optimiser::Lbfgs, Optimiser::ConjugateGradients] {
+        let params =
+            Params { initial_cost: 3.0, learn_cost: false, optimiser, ..Params::default() };
+        let model = Model::fit(&data, &params).unwrap();
+        assert!(model.report().trace.len() > 2);
+        assert!(model.report().trace.iter().all(|step| (step.cost - 3.0).abs() < 1e-12));
+        assert!((model.cost() - 3.0).abs() < 1e-12);
     }
 }

@@ -48,11 +48,10 @@ impl Dataset {
     }
 
     fn from_text(text: &str, options: &ReadOptions) -> Result<Self> {
-        let sparse = match options.format {
-            Some(format) => format == Format::Libsvm,
-            None => libsvm::is_libsvm(text, false),
-        };
-        if sparse { libsvm::read(text, options) } else { training::read(text, options) }
+        match options.format.unwrap_or_else(|| Format::of_training(text)) {
+            Format::Libsvm => libsvm::read(text, options),
+            Format::Csv => training::read(text, options),
+        }
     }
 
     /// Takes rows and labels from memory. Columns are named x1, x2, ... and the target `class`.

@@ -41,6 +41,21 @@ pub(super) fn is_libsvm(text: &str, new_rows: bool) -> bool {
     any && (new_rows || pairs > 0)
 }
 
+impl Format {
+    /// The format of the text of a training file, found from its content.
+    pub fn of_training(text: &str) -> Self {
+        if is_libsvm(text, false) { Self::Libsvm } else { Self::Csv }
+    }
+}
+
+impl Schema {
+    /// The format of the text of new rows, found from its content.
+    pub fn format_of(&self, text: &str) -> Format {
+        let sparse = is_libsvm(text, self.format == Format::Libsvm);
+        if sparse { Format::Libsvm } else { Format::Csv }
+    }
+}
+
 /// Reads a text as training data.
 pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
     if let Target::Column(column) = &options.target {

@@ -75,8 +75,10 @@ mod scale;
 mod schema;
 mod source;
 pub mod split;
+mod suspect;
 mod table;
 mod training;
+mod uci;
 
 pub use dataset::Dataset;
 pub use generate::{Generated, Generator};
@@ -84,7 +86,10 @@ pub use new_rows::NewRows;
 pub use options::{Categories, Delimiter, Format, Missing, ReadOptions, Target};
 pub use scale::Scaler;
 pub use schema::{Column, Encoded, Kind, Schema, TargetColumn};
-pub use split::{Split, fold_of, fold_of_again, halve_twice, hash_order};
+pub use source::text_of_reader as read_text;
+pub use split::{Split, fold_of, fold_of_again, halve_twice, hash_order, random_split};
+pub use suspect::{Suspect, suspects};
+pub use uci::{UCI_SERVER, UCI_SETS, UciSet};
 
 /// Largest absolute value of a number: beyond it, sums of squares would overflow after scaling.
 pub const LIMIT: f64 = 1e300;

@@ -46,11 +46,10 @@ impl Schema {
     }
 
     fn read_text(&self, text: &str, options: &ReadOptions) -> Result<NewRows> {
-        let sparse = match options.format {
-            Some(format) => format == Format::Libsvm,
-            None => libsvm::is_libsvm(text, self.format == Format::Libsvm),
-        };
-        if sparse { self.libsvm_rows(text) } else { self.csv_rows(text, options) }
+        match options.format.unwrap_or_else(|| self.format_of(text)) {
+            Format::Libsvm => self.libsvm_rows(text),
+            Format::Csv => self.csv_rows(text, options),
+        }
     }
 
     fn libsvm_rows(&self, text: &str) -> Result<NewRows> {

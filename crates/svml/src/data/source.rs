@@ -17,8 +17,8 @@ pub(super) fn text_of_path(path: &Path) -> Result<String> {
     text(file, path)
 }
 
-/// The whole text of a reader.
-pub(super) fn text_of_reader(reader: impl Read) -> Result<String> {
+/// The whole text of a reader: at most [`MAX_INPUT_BYTES`], in UTF-8, without a byte order mark.
+pub fn text_of_reader(reader: impl Read) -> Result<String> {
     text(reader, Path::new(NO_PATH))
 }
 

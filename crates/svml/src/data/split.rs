@@ -4,6 +4,10 @@
 //! with further rows added, keep their relative order, so that results do not depend on the order
 //! of the file.
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
 use crate::linalg::Matrix;
 
 /// Training, validation and hold-out rows.
@@ -55,6 +59,14 @@ pub fn halve_twice(class: &[usize]) -> Split {
     split.valid.sort_unstable();
     split.hold.sort_unstable();
     split
+}
+
+/// A random four fifths of `rows` row indices, to train on, and the rest, to test on.
+pub fn random_split(rows: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
+    let mut train: Vec<usize> = (0..rows).collect();
+    train.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let test = train.split_off(rows * 4 / 5);
+    (train, test)
 }
 
 /// The fold (0..k) of each row: within each class, rows in the given order are dealt out in turn.
@@ -137,6 +149,17 @@ mod tests {
             halve_twice(&[0, 0, 1]),
             Split { train: vec![0, 2], valid: vec![1], hold: vec![] }
         );
+    }
+
+    #[test]
+    fn random_splits_are_four_to_one_and_differ_by_seed() {
+        let (train, test) = random_split(11, 3);
+        assert_eq!((train.len(), test.len()), (8, 3));
+        let mut all = [train.clone(), test].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..11).collect::<Vec<_>>());
+        assert_eq!(random_split(11, 3).0, train);
+        assert_ne!(random_split(11, 4).0, train);
     }
 
     #[test]

@@ -41,6 +41,12 @@ impl<'a> DenseGram<'a> {
         Ok(gram)
     }
 
+    /// All rows against all rows, from values that are there already.
+    pub(super) fn from_values(x: &'a Matrix, metric: &Metric, k: Vec<f64>, watch: &Watch) -> Self {
+        let (metric, watch, spare) = (metric.clone(), watch.clone(), Mutex::default());
+        Self { x, metric, k, cols: x.rows(), spare, watch }
+    }
+
     pub(super) fn row(&self, i: usize) -> &[f64] {
         &self.k[i * self.cols..(i + 1) * self.cols]
     }

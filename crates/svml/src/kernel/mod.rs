@@ -7,11 +7,13 @@
 //! form it. [`DenseGram`] is the exact one in memory.
 
 mod dense;
+mod distances;
 mod factor;
 
 use rayon::prelude::*;
 
 pub use dense::DenseGram;
+pub use distances::SqDistances;
 
 use crate::error::Result;
 use crate::linalg::{self, Block, Matrix, dot, exp_neg_sq_dist};
@@ -112,8 +114,7 @@ const TILE_ROWS: usize = 64;
 const TILE_COLS: usize = 512;
 
 fn rows_of(x: &Matrix, first: usize, rows: usize) -> Block<'_> {
-    let d = x.cols();
-    Block::new(&x.as_slice()[first * d..(first + rows) * d], rows, d, d)
+    Block::rows(x, first, rows)
 }
 
 fn sq_norms(z: &Matrix) -> Vec<f64> {

@@ -159,7 +159,8 @@ fn compare(
     let mut fewest = 0.0;
     let mut back = None;
     let mut starts = Vec::new();
-    for factor in HARDER {
+    let factors: &[f64] = if params.learn_cost { &HARDER } else { &[1.0] };
+    for factor in factors {
         let cost = (factor * sphere.cost).min(COST_RANGE.1);
         let held = folds.hold(&gram, cost, &starts)?;
         let index = consider(Form::Sphere, &held);

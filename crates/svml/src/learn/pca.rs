@@ -1,8 +1,43 @@
 //! Principal components, the start of a metric of rank r and the paper's counterpart to it.
 
+use serde::{Deserialize, Serialize};
+
+use super::descent::{check_rank, check_sample};
+use super::{Control, Learner, Outcome, Sample};
 use crate::error::{Error, Result};
 use crate::linalg::{self, Block, Matrix};
 use crate::metric::{Form, Metric};
+use crate::optimise::Stop;
+use crate::watch::Watch;
+
+/// Principal components as a learner: the L of [`pca`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pca {
+    /// Rows r of L, the number of directions kept. Default: 2.
+    pub rank: usize,
+}
+
+impl Default for Pca {
+    fn default() -> Self {
+        Self { rank: 2 }
+    }
+}
+
+impl Learner for Pca {
+    fn validate(&self, features: usize) -> Result<()> {
+        check_rank(Some(self.rank), features)
+    }
+
+    /// Rows count with their weights. There are no steps.
+    fn learn(&self, sample: &Sample<'_>, _: &mut Control<'_>, watch: &Watch) -> Result<Outcome> {
+        check_sample(sample)?;
+        self.validate(sample.x.cols())?;
+        watch.check()?;
+        let metric = pca(sample.x, sample.weight, self.rank)?;
+        Ok(Outcome { metric, trace: Vec::new(), stop: Stop::Minimum })
+    }
+}
 
 /// Projection on the `rank` leading principal directions of the rows of `x` (whose columns have
 /// mean 0, class weights aside), each counted with its weight, scaled so that the mean square of the

@@ -104,7 +104,7 @@ pub fn learn(
         trained,
         problems,
         classes: sample.classes,
-        variables: Variables::new(initial, params.lambda),
+        variables: Variables::new(initial, params),
         params,
         control,
         watch,
@@ -218,13 +218,15 @@ struct Variables {
     initial: Metric,
     unit: f64,
     lambda: f64,
+    learn_cost: bool,
 }
 
 impl Variables {
-    fn new(initial: Metric, lambda: f64) -> Self {
+    fn new(initial: Metric, params: &Params) -> Self {
         let square: f64 = initial.relevance().iter().sum();
         let unit = (square / initial.rank() as f64).sqrt();
-        Self { initial, unit: if unit > 0.0 { unit } else { 1.0 }, lambda }
+        let unit = if unit > 0.0 { unit } else { 1.0 };
+        Self { initial, unit, lambda: params.lambda, learn_cost: params.learn_cost }
     }
 
     fn start(&self, cost: f64) -> Vec<f64> {
@@ -278,8 +280,9 @@ impl Variables {
                 _ => d * self.unit,
             };
         }
-        // Where C is held at the end of its range the loss does not depend on it.
-        let inside = (COST_RANGE.0.ln()..=COST_RANGE.1.ln()).contains(&theta[last]);
+        // Where C is held, as given or at the end of its range, the loss does not depend on it.
+        let inside =
+            self.learn_cost && (COST_RANGE.0.ln()..=COST_RANGE.1.ln()).contains(&theta[last]);
         out[last] = if inside { d_log_cost } else { 0.0 };
     }
 }

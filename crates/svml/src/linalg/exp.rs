@@ -36,6 +36,8 @@ macro_rules! dispatch {
     };
 }
 
+pub(super) use dispatch;
+
 dispatch! {
     /// Turns `row[j] = -2 z'z_j` into the kernel value `exp(-|z - z_j|^2)`, equation (4), where
     /// `sq_norm = |z|^2` and `sq_norms[j] = |z_j|^2`. Rounding below zero is clamped.
@@ -48,7 +50,7 @@ dispatch! {
 }
 
 #[inline(always)]
-fn mul_add<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
+pub(super) fn mul_add<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 

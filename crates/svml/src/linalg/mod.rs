@@ -7,11 +7,16 @@
 mod cholesky;
 mod exp;
 mod matrix;
+mod rows;
 
 pub use matrix::Matrix;
 
 pub use cholesky::Cholesky;
 pub(crate) use exp::{dot, exp_neg_sq_dist};
+pub(crate) use rows::{
+    add_outer, add_scaled, closer_than, count_below, least_sum, scale_and_sum, sq_dists, sum,
+    symmetric_times,
+};
 
 use faer::{Accum, MatMut, MatRef, Par, Side};
 
@@ -51,6 +56,12 @@ impl<'a> Block<'a> {
     /// `rows` x `cols` values starting at `data[0]`, rows `stride` apart.
     pub fn new(data: &'a [f64], rows: usize, cols: usize, stride: usize) -> Self {
         Self(MatRef::from_row_major_slice_with_stride(data, rows, cols, stride))
+    }
+
+    /// `count` rows of a matrix from `first` on.
+    pub fn rows(m: &'a Matrix, first: usize, count: usize) -> Self {
+        let width = m.cols();
+        Self::new(&m.as_slice()[first * width..(first + count) * width], count, width, width)
     }
 
     /// The transposed block.

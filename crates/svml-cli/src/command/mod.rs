@@ -1,0 +1,19 @@
+//! One file for each command.
+
+pub mod compare;
+pub mod data;
+pub mod demo;
+pub mod evaluate;
+pub mod export;
+#[cfg(feature = "fetch")]
+mod fetch;
+pub mod generate;
+#[cfg(feature = "fetch")]
+mod lzw;
+pub mod plot;
+pub mod predict;
+pub mod show;
+pub mod svm_predict;
+pub mod svm_train;
+pub mod train;
+pub mod transform;

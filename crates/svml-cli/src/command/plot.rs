@@ -1,0 +1,77 @@
+//! `svml plot`: a model as a picture.
+
+use svml::Model;
+use svml_plot::{Heat, Map, Picture, Relevance, Reliability, Trace};
+
+use crate::args::{Kind, Plot};
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::files::{self, Rows};
+
+/// Runs the command.
+pub fn run(args: &Plot, console: &Console) -> Outcome {
+    let ending = args.output.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    let png = match ending.as_deref() {
+        Some("png") => true,
+        Some("svg") => false,
+        _ => {
+            return Err(Failure::Usage(format!(
+                "-o {}: the name of a picture must end in .svg or .png",
+                args.output
+            )));
+        }
+    };
+    files::check_writable(&args.output)?;
+    let model = files::model(&args.model)?;
+    let rows = || -> Result<Rows, Failure> {
+        let Some(data) = &args.data else {
+            return Err(Failure::Usage(
+                "this picture shows rows: name a data file after the model".to_owned(),
+            ));
+        };
+        files::rows(&model, data, &args.reading)
+    };
+    let title = |default: &str| args.title.clone().unwrap_or_else(|| default.to_owned());
+    let picture = match args.kind {
+        Kind::Map => map(&model, &rows()?, &title("Decision map"))?,
+        Kind::Trace => {
+            let trace = Trace::new(&model).ok_or_else(|| {
+                Failure::Data(format!(
+                    "{}: this model was not learned step by step, so there is no curve; draw another --kind",
+                    args.model
+                ))
+            })?;
+            trace.draw(&title("Learning curve"))
+        }
+        Kind::Metric => Heat::new(&model).draw(&title("The metric M = L'L, standardised features")),
+        Kind::Relevance => Relevance::new(&model).draw(&title("Relevance of the features")),
+        Kind::Reliability => {
+            let rows = rows()?;
+            let labels = files::labels(&rows)?;
+            Reliability::new(&model, &rows.rows.x, labels)
+                .map_err(|e| Failure::with_file(&rows.name, e))?
+                .draw(&title("Reliability of the probabilities"))
+        }
+    };
+    write(&picture, png, &args.output)?;
+    console.note(&format!("the picture is in {}", args.output));
+    Ok(())
+}
+
+/// The map of rows.
+pub fn map(model: &Model, rows: &Rows, title: &str) -> Result<Picture, Failure> {
+    let map = Map::new(model, &rows.rows.x, rows.rows.labels.as_deref())
+        .map_err(|e| Failure::with_file(&rows.name, e))?;
+    Ok(map.draw(title))
+}
+
+/// Writes a picture as SVG or PNG.
+pub fn write(picture: &Picture, png: bool, output: &str) -> Outcome {
+    match png {
+        true => {
+            let bytes = picture.png().map_err(|e| Failure::Runtime(e.to_string()))?;
+            files::write(output, &bytes)
+        }
+        false => files::write(output, picture.svg().as_bytes()),
+    }
+}

@@ -1,0 +1,94 @@
+//! `svml predict`: one line for each row.
+
+use std::fmt::Write;
+
+use svml::data::Format;
+use svml::{Matrix, Model};
+
+use crate::args::Predict;
+use crate::failure::{Failure, Outcome};
+use crate::files;
+
+/// Runs the command.
+pub fn run(args: &Predict) -> Outcome {
+    files::check_writable(&args.output)?;
+    let model = files::model(&args.rows.model)?;
+    let rows = files::rows(&model, &args.rows.data, &args.rows.reading)?;
+    let failed = |e| Failure::with_file(&rows.name, e);
+    let x = &rows.rows.x;
+    let predicted = model.predict(x).map_err(failed)?;
+    let decision = match args.decision {
+        true => Some(model.decision(x).map_err(failed)?),
+        false => None,
+    };
+    let probabilities = match args.probabilities {
+        true => Some(model.probabilities(x).map_err(failed)?),
+        false => None,
+    };
+    let text = match rows.format {
+        Format::Csv => table(&model, &predicted, decision.as_ref(), probabilities.as_ref()),
+        Format::Libsvm => lines(&model, &predicted, decision.as_ref(), probabilities.as_ref()),
+    };
+    files::write(&args.output, text.as_bytes())
+}
+
+/// A table with a header: the class, then decision values, then probabilities.
+fn table(
+    model: &Model,
+    predicted: &[usize],
+    decision: Option<&Matrix>,
+    probabilities: Option<&Matrix>,
+) -> String {
+    let mut header = vec![cell(&model.schema().target().name)];
+    if let Some(values) = decision {
+        match values.cols() {
+            1 => header.push("decision".to_owned()),
+            _ => header.extend(model.classes().iter().map(|c| cell(&format!("decision_{c}")))),
+        }
+    }
+    if probabilities.is_some() {
+        header.extend(model.classes().iter().map(|c| cell(&format!("p_{c}"))));
+    }
+    let mut text = header.join(",");
+    text.push('\n');
+    for (row, &class) in predicted.iter().enumerate() {
+        text.push_str(&cell(&model.classes()[class]));
+        for values in decision.iter().chain(&probabilities) {
+            for value in values.row(row) {
+                // Writing to a string cannot fail.
+                let _ = write!(text, ",{value}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// As svm-predict writes: the label; with probabilities a first line that names the labels.
+fn lines(
+    model: &Model,
+    predicted: &[usize],
+    decision: Option<&Matrix>,
+    probabilities: Option<&Matrix>,
+) -> String {
+    let mut text = String::new();
+    if probabilities.is_some() {
+        let _ = writeln!(text, "labels {}", model.classes().join(" "));
+    }
+    for (row, &class) in predicted.iter().enumerate() {
+        text.push_str(&model.classes()[class]);
+        for values in decision.iter().chain(&probabilities) {
+            for value in values.row(row) {
+                let _ = write!(text, " {value}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A text as a cell of a table, in quotes where it needs them.
+pub fn cell(text: &str) -> String {
+    let plain = !text.contains([',', '"', '\n', '\r']) && text.trim() == text;
+    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+}

@@ -1,0 +1,98 @@
+//! `svml svm-predict`: predicting for those who know LIBSVM's program of that name.
+
+use std::fmt::Write;
+
+use svml::data::{Format, ReadOptions};
+
+use crate::command::svm_train::{accuracy, map_file};
+use crate::console::{self, Console};
+use crate::failure::{Failure, Outcome};
+use crate::files;
+
+const HELP: &str = "\
+Usage: svml svm-predict [options] test_file model_file output_file
+
+LIBSVM's svm-predict for models of svml svm-train: rows go through the map in
+model_file.svml by themselves.
+
+Options:
+-b probability_estimates : 1 to write probabilities, if the model was trained with -b 1 (default 0)
+-q : quiet
+";
+
+fn usage(text: &str) -> Failure {
+    Failure::Usage(format!("{text}; see svml svm-predict --help"))
+}
+
+/// Runs the command.
+pub fn run(args: &[String], _: &Console) -> Outcome {
+    if args.iter().any(|arg| arg == "--help") {
+        return console::print(HELP);
+    }
+    let (mut probabilities, mut quiet, mut at) = (false, false, 0);
+    while let Some(option) = args.get(at).filter(|arg| arg.starts_with('-') && arg.len() > 1) {
+        at += 1;
+        match (option.as_str(), args.get(at).map(String::as_str)) {
+            ("-q", _) => quiet = true,
+            ("-b", Some(value @ ("0" | "1"))) => {
+                probabilities = value == "1";
+                at += 1;
+            }
+            ("-b", _) => return Err(usage("-b needs 0 or 1")),
+            _ => return Err(usage(&format!("{option} is not an option of svm-predict"))),
+        }
+    }
+    let [test, model_file, output] = &args[at..] else {
+        return Err(usage("test_file model_file output_file are needed"));
+    };
+    files::check_writable(output)?;
+    let map = map_file(model_file);
+    let model = files::model(&map)?;
+    let (_, text) = files::text(model_file)?;
+    let with = text == model.to_libsvm(true).text;
+    if !with && text != model.to_libsvm(false).text {
+        return Err(Failure::Data(format!(
+            "{map}: this map does not belong to {model_file}; train again with svml svm-train"
+        )));
+    }
+    if probabilities && !text.contains("\nprobA ") {
+        return Err(Failure::Data(format!(
+            "{model_file}: it has no probabilities; train with -b 1"
+        )));
+    }
+    let (name, text) = files::text(test)?;
+    let options = ReadOptions { format: Some(Format::Libsvm), ..ReadOptions::default() };
+    let failed = |e| Failure::with_file(&name, e);
+    let rows = model.schema().read(text.as_bytes(), &options).map_err(failed)?;
+    let predicted = model.predict(&rows.x).map_err(failed)?;
+    let mut out = String::new();
+    // LIBSVM's order of the classes is that of its model.
+    let order: Vec<usize> = (0..model.classes().len()).rev().collect();
+    let p = match probabilities {
+        true => Some(model.probabilities(&rows.x).map_err(failed)?),
+        false => None,
+    };
+    let label = |class: usize| model.classes()[class].as_str();
+    if p.is_some() {
+        let labels: Vec<&str> = order.iter().map(|&c| label(c)).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "labels {}", labels.join(" "));
+    }
+    for (row, &class) in predicted.iter().enumerate() {
+        out.push_str(label(class));
+        if let Some(p) = &p {
+            for &c in &order {
+                let _ = write!(out, " {}", p[(row, c)]);
+            }
+        }
+        out.push('\n');
+    }
+    files::write(output, out.as_bytes())?;
+    let Some(labels) = rows.labels.filter(|_| !quiet) else { return Ok(()) };
+    let right = predicted.iter().zip(&labels).filter(|(p, l)| label(**p) == *l).count();
+    let rows = labels.len();
+    console::print(&format!(
+        "Accuracy = {}% ({right}/{rows}) (classification)\n",
+        accuracy(right, rows)
+    ))
+}

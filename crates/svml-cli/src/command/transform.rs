@@ -1,0 +1,70 @@
+//! `svml transform`: rows mapped by the learned metric.
+
+use std::fmt::Write;
+
+use svml::Model;
+use svml::data::Format;
+use svml::export::libsvm_rows;
+
+use crate::args::Transform;
+use crate::command::predict::cell;
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::files::{self, Rows};
+
+/// Runs the command.
+pub fn run(args: &Transform, console: &Console) -> Outcome {
+    files::check_writable(&args.output)?;
+    let model = files::model(&args.rows.model)?;
+    let rows = files::rows(&model, &args.rows.data, &args.rows.reading)?;
+    let z = model.transform(&rows.rows.x).map_err(|e| Failure::with_file(&rows.name, e))?;
+    let text = match args.output_format {
+        Format::Csv => {
+            let mut header: Vec<String> = (1..=z.cols()).map(|k| format!("z{k}")).collect();
+            header.extend(rows.rows.labels.as_ref().map(|_| cell(&model.schema().target().name)));
+            let mut text = header.join(",") + "\n";
+            for (row, z) in z.iter_rows().enumerate() {
+                let mut cells: Vec<String> = z.iter().map(f64::to_string).collect();
+                cells.extend(rows.rows.labels.as_ref().map(|labels| cell(&labels[row])));
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{}", cells.join(","));
+            }
+            text
+        }
+        Format::Libsvm => {
+            say_labels(&model, console);
+            libsvm_rows(&z, libsvm_labels(&model, &rows).iter().map(String::as_str))
+        }
+    };
+    files::write(&args.output, text.as_bytes())
+}
+
+/// The label of each row as LIBSVM can hold it. Rows without a class, or of one that the model does not
+/// know, get a number that is no class.
+fn libsvm_labels(model: &Model, rows: &Rows) -> Vec<String> {
+    let (numbers, own) = model.libsvm_labels();
+    let unknown = numbers.iter().min().map_or(-1, |least| i64::from(*least) - 1);
+    let number = |label: &String| {
+        let place = model.classes().iter().position(|class| class == label);
+        match place {
+            Some(class) => numbers[class].to_string(),
+            None if own && label.parse::<i32>().is_ok() => label.clone(),
+            None => unknown.to_string(),
+        }
+    };
+    match &rows.rows.labels {
+        Some(labels) => labels.iter().map(number).collect(),
+        None => vec![unknown.to_string(); rows.rows.x.rows()],
+    }
+}
+
+/// Says which number stands for which class, where that is not clear.
+pub fn say_labels(model: &Model, console: &Console) {
+    let (numbers, own) = model.libsvm_labels();
+    if !own {
+        let pairs: Vec<String> = (numbers.iter().zip(model.classes()))
+            .map(|(number, class)| format!("{number} is {class}"))
+            .collect();
+        console.note(&format!("LIBSVM labels are integers: {}", pairs.join(", ")));
+    }
+}

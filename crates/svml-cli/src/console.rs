@@ -1,0 +1,185 @@
+//! Standard output, standard error and the wish to stop.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args::Global;
+use crate::failure::{Failure, Outcome};
+
+/// Where messages go, and the flag that Ctrl-C raises.
+#[derive(Clone)]
+pub struct Console {
+    quiet: bool,
+    colour: bool,
+    interrupt: Arc<AtomicBool>,
+    graceful: Arc<AtomicBool>,
+}
+
+impl Console {
+    /// Sets up messages and the handler of Ctrl-C and of the wish to terminate.
+    pub fn new(global: &Global) -> Result<Self, Failure> {
+        let console = Self {
+            quiet: global.quiet,
+            colour: std::io::stderr().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            interrupt: Arc::new(AtomicBool::new(false)),
+            graceful: Arc::new(AtomicBool::new(false)),
+        };
+        console
+            .clone()
+            .listen()
+            .map_err(|e| Failure::Runtime(format!("signals cannot be handled: {e}")))?;
+        Ok(console)
+    }
+
+    /// One that says nothing and knows of no interrupt.
+    pub fn silent() -> Self {
+        Self { quiet: true, colour: false, interrupt: Arc::default(), graceful: Arc::default() }
+    }
+
+    #[cfg(unix)]
+    fn listen(self) -> std::io::Result<()> {
+        use signal_hook::consts::{SIGINT, SIGTERM};
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+        std::thread::Builder::new()
+            .spawn(move || signals.forever().for_each(|_| self.interrupted()))
+            .map(drop)
+    }
+
+    #[cfg(not(unix))]
+    fn listen(self) -> Result<(), ctrlc::Error> {
+        ctrlc::set_handler(move || self.interrupted())
+    }
+
+    fn interrupted(&self) {
+        let again = self.interrupt.swap(true, Ordering::SeqCst);
+        if again || !self.graceful.load(Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+        self.always("interrupted: finishing with the best so far (once more ends at once)");
+    }
+
+    /// From here on an interrupt raises the flag, which the caller watches, instead of ending the
+    /// program.
+    pub fn interrupt(&self) -> Arc<AtomicBool> {
+        self.graceful.store(true, Ordering::SeqCst);
+        self.interrupt.clone()
+    }
+
+    /// Whether the user wants to stop.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::SeqCst)
+    }
+
+    /// Whether only results and errors are wanted.
+    pub fn quiet(&self) -> bool {
+        self.quiet
+    }
+
+    fn always(&self, text: &str) {
+        // A closed standard error is no reason to fail.
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+
+    /// A message, unless quiet.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            self.always(text);
+        }
+    }
+
+    /// Something to look at, unless quiet.
+    pub fn warn(&self, text: &str) {
+        if !self.quiet {
+            let mark = if self.colour { "\x1b[1;33mwarning:\x1b[0m" } else { "warning:" };
+            self.always(&format!("{mark} {text}"));
+        }
+    }
+
+    /// The error that ends the program.
+    pub fn error(text: &str) {
+        let _ = writeln!(std::io::stderr(), "svml: {text}");
+    }
+
+    /// Progress of up to `total` pieces of work.
+    pub fn progress(&self, total: u64, most: bool) -> Progress {
+        let terminal = !self.quiet && std::io::stderr().is_terminal();
+        let bar = terminal.then(|| {
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+            let of = if most { "at most " } else { "" };
+            let template =
+                format!("[{{bar:24}}] {{pos}} of {of}{{len}}, {of}{{eta}} left  {{msg}}");
+            if let Ok(style) = ProgressStyle::with_template(&template) {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        let now = Instant::now();
+        Progress { bar, console: self.clone(), total, most, started: now, last: now }
+    }
+}
+
+/// A bar on a terminal, plain lines elsewhere, nothing if quiet.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    console: Console,
+    total: u64,
+    most: bool,
+    started: Instant,
+    last: Instant,
+}
+
+/// Time before the first plain line, and between two.
+const EVERY: Duration = Duration::from_secs(1);
+
+impl Progress {
+    /// `done` pieces are done.
+    pub fn at(&mut self, done: u64, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+            bar.set_message(text.to_owned());
+        } else if self.last.elapsed() >= EVERY {
+            self.last = Instant::now();
+            let of = if self.most { "at most " } else { "" };
+            let spent = self.started.elapsed().as_secs_f64();
+            let left = match done {
+                0 => String::new(),
+                _ => {
+                    let rest = self.total.saturating_sub(done) as f64 * spent / done as f64;
+                    format!(", {of}{rest:.0} s left")
+                }
+            };
+            self.console.note(&format!("{done} of {of}{}{left}: {text}", self.total));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Writes to standard output; a reader that has gone away is [`Failure::Closed`].
+pub fn print(text: &str) -> Outcome {
+    print_bytes(text.as_bytes())
+}
+
+/// As [`print`].
+pub fn print_bytes(bytes: &[u8]) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::Closed),
+        Err(e) => Err(Failure::Runtime(format!(
+            "standard output: {e}; write to a file with -o, or make room"
+        ))),
+    }
+}

@@ -1,0 +1,236 @@
+//! Reading data and models, writing results: the file system as the commands see it.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use svml::data::{Format, NewRows, ReadOptions, Target, UciSet, read_text};
+use svml::{Dataset, Model};
+
+use crate::args::{Reading, TrainingData};
+use crate::console;
+use crate::failure::{Failure, Outcome};
+
+/// Stands for standard input and output.
+const STREAM: &str = "-";
+
+/// Training data and where they came from.
+pub struct Training {
+    /// What to call it in messages.
+    pub name: String,
+    /// The rows.
+    pub data: Dataset,
+    /// The text of the file, unless it is one of the paper's.
+    pub text: Option<String>,
+    /// How it was read.
+    pub options: ReadOptions,
+}
+
+/// Rows for a model.
+pub struct Rows {
+    /// What to call them in messages.
+    pub name: String,
+    /// The rows and their labels, if they have any.
+    pub rows: NewRows,
+    /// The format they were in.
+    pub format: Format,
+}
+
+impl Reading {
+    fn options(&self) -> ReadOptions {
+        ReadOptions {
+            format: self.format,
+            delimiter: self.delimiter,
+            header: self.no_header.then_some(false),
+            ..ReadOptions::default()
+        }
+    }
+}
+
+/// Reads training data.
+pub fn training(args: &TrainingData) -> Result<Training, Failure> {
+    if let Some((set, path)) = uci(&args.data, args.reading.dir.as_deref())? {
+        let data = set.read(&path).map_err(|e| Failure::with_file(&shown(&path), e))?;
+        let options = ReadOptions::default();
+        return Ok(Training { name: args.data.clone(), data, text: None, options });
+    }
+    let (name, text) = text(&args.data)?;
+    let target = match &args.target {
+        Some(column) => Target::Column(column.clone()),
+        None => Target::Last,
+    };
+    let options = ReadOptions {
+        target,
+        missing: args.missing,
+        categories: args.categories,
+        ..args.reading.options()
+    };
+    let data = Dataset::from_reader(text.as_bytes(), &options)
+        .map_err(|e| Failure::with_file(&name, e))?;
+    Ok(Training { name, data, text: Some(text), options })
+}
+
+/// Reads rows by the schema of a model.
+pub fn rows(model: &Model, data: &str, reading: &Reading) -> Result<Rows, Failure> {
+    if let Some((set, path)) = uci(data, reading.dir.as_deref())? {
+        let read = set.read(&path).map_err(|e| Failure::with_file(&shown(&path), e))?;
+        if read.schema().columns() != model.schema().columns() {
+            return Err(Failure::Data(format!(
+                "{data}: its columns are not those the model was trained on; train on the same data set"
+            )));
+        }
+        let labels = read.y().iter().map(|&c| read.classes()[c].clone()).collect();
+        let rows = NewRows { x: read.x().clone(), labels: Some(labels) };
+        return Ok(Rows { name: data.to_owned(), rows, format: Format::Csv });
+    }
+    let (name, text) = text(data)?;
+    let options = reading.options();
+    let format = options.format.unwrap_or_else(|| model.schema().format_of(&text));
+    let rows =
+        model.schema().read(text.as_bytes(), &options).map_err(|e| Failure::with_file(&name, e))?;
+    Ok(Rows { name, rows, format })
+}
+
+/// The labels of rows, which must have them.
+pub fn labels(rows: &Rows) -> Result<&[String], Failure> {
+    rows.rows.labels.as_deref().ok_or_else(|| {
+        Failure::Data(format!(
+            "{}: not every row has a class; add the column of classes, at its place or under its name",
+            rows.name
+        ))
+    })
+}
+
+/// The whole text of a file or of standard input, and what to call it.
+pub fn text(data: &str) -> Result<(String, String), Failure> {
+    if data == STREAM {
+        let name = "standard input".to_owned();
+        let text = read_text(std::io::stdin().lock()).map_err(|e| match e {
+            svml::Error::Io { source, .. } => Failure::Runtime(format!("{name}: {source}")),
+            other => Failure::with_file(&name, other),
+        })?;
+        return Ok((name, text));
+    }
+    let path = Path::new(data);
+    let open = fs::File::open(path).map_err(|e| Failure::io(path, &e, "check the name"))?;
+    if path.is_dir() {
+        return Err(Failure::Runtime(format!("{data}: this is a folder; name a file")));
+    }
+    let text = read_text(open).map_err(|e| match e {
+        svml::Error::Io { source, .. } => Failure::io(path, &source, "check the file"),
+        other => Failure::with_file(data, other),
+    })?;
+    Ok((data.to_owned(), text))
+}
+
+/// Reads a model, from standard input too.
+pub fn model(name: &str) -> Result<Model, Failure> {
+    let bytes = if name == STREAM {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .map_err(|e| Failure::Runtime(format!("standard input: {e}")))?;
+        bytes
+    } else {
+        let path = Path::new(name);
+        fs::read(path).map_err(|e| {
+            Failure::io(path, &e, "give a model file, made by svml train DATA -o MODEL")
+        })?
+    };
+    Model::from_bytes(&bytes).map_err(|e| match e {
+        svml::Error::ModelFile(why) => Failure::Data(format!(
+            "{name}: not a usable model file: {why}; give one made by svml train DATA -o MODEL"
+        )),
+        other => Failure::with_file(name, other),
+    })
+}
+
+/// Writes a result to a file or to standard output. A file holds its old content or all of the new.
+pub fn write(name: &str, bytes: &[u8]) -> Outcome {
+    if name == STREAM {
+        return console::print_bytes(bytes);
+    }
+    let failed = |e: &std::io::Error| {
+        let way_out = match e.kind() {
+            std::io::ErrorKind::NotFound => "make the folder first",
+            std::io::ErrorKind::StorageFull => "make room; a file that was there is still there",
+            _ => "choose another place with -o; a file that was there is still there",
+        };
+        Failure::io(Path::new(name), e, way_out)
+    };
+    let path = Path::new(name);
+    match fs::metadata(path) {
+        // A device or a pipe cannot be replaced.
+        Ok(there) if !there.is_file() && !there.is_dir() => fs::write(path, bytes).map_err(|e| {
+            if e.kind() == std::io::ErrorKind::BrokenPipe { Failure::Closed } else { failed(&e) }
+        }),
+        Ok(there) if there.is_dir() => {
+            Err(Failure::Runtime(format!("{name}: this is a folder; name a file")))
+        }
+        // What a link points to is replaced, not the link.
+        _ => {
+            let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            svml::write_atomically(&target, bytes).map_err(|e| match e {
+                svml::Error::Io { source, .. } => failed(&source),
+                other => Failure::Runtime(other.to_string()),
+            })
+        }
+    }
+}
+
+/// Refuses an output that cannot be written before long work is done for it.
+pub fn check_writable(name: &str) -> Outcome {
+    if name == STREAM {
+        return Ok(());
+    }
+    let path = Path::new(name);
+    if path.is_dir() {
+        return Err(Failure::Runtime(format!("{name}: this is a folder; name a file")));
+    }
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.is_dir() {
+        true => Ok(()),
+        false => Err(Failure::Runtime(format!(
+            "{name}: there is no folder {}; make it first",
+            folder.display()
+        ))),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The paper's data set that `uci:NAME` names, and its file.
+fn uci(data: &str, dir: Option<&Path>) -> Result<Option<(&'static UciSet, PathBuf)>, Failure> {
+    let Some(name) = data.strip_prefix("uci:") else { return Ok(None) };
+    let set = UciSet::named(name).map_err(|e| Failure::Usage(e.to_string()))?;
+    let path = set.in_folder(&data_folder(dir)?);
+    if !path.is_file() {
+        return Err(Failure::Runtime(format!(
+            "{}: the data set is not there; get it with svml data fetch {name}, or set SVML_DATA to the folder that has it",
+            path.display()
+        )));
+    }
+    Ok(Some((set, path)))
+}
+
+/// The folder of the paper's data sets.
+pub fn data_folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(folder) = given {
+        return Ok(folder.to_owned());
+    }
+    let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let home = || variable("HOME");
+    let own = if cfg!(windows) {
+        variable("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        home().map(|h| h.join("Library/Application Support"))
+    } else {
+        variable("XDG_DATA_HOME").or_else(|| home().map(|h| h.join(".local/share")))
+    };
+    variable("SVML_DATA").or_else(|| own.map(|folder| folder.join("svml"))).ok_or_else(|| {
+        Failure::Usage("there is no home folder; say where data sets are with --dir".to_owned())
+    })
+}

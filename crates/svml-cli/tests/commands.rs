@@ -1,0 +1,352 @@
+//! What each command does when all is well.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod sandbox;
+
+use sandbox::{Sandbox, generated, table};
+use serde_json::Value;
+use svml::data::ReadOptions;
+use svml::{Dataset, Model, Params};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn train_writes_what_the_library_learns() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("train.csv", &generated(200));
+    let run =
+        sandbox.svml(&["train", "train.csv", "-o", "m.svml", "--seed", "3", "--trace", "t.csv"]);
+    let run = run.code(0);
+    assert!(
+        run.err.contains(
+            "train.csv: 200 rows, 10 feature columns of numbers, names from the first row"
+        )
+    );
+    let counts = generated(200).class_counts();
+    let classes = format!("column class: inside ({}), outside ({})", counts[0], counts[1]);
+    assert!(run.err.contains(&classes), "{}", run.err);
+    assert!(run.out.contains("Learned a ") && run.out.contains(" with C = "), "{}", run.out);
+    assert!(run.out.contains("The model is in m.svml."));
+    let data = Dataset::from_path(sandbox.path("train.csv"), &ReadOptions::default()).unwrap();
+    let expected = Model::fit(&data, &Params { seed: 3, ..Params::default() }).unwrap();
+    assert!(std::fs::read(sandbox.path("m.svml")).unwrap() == expected.to_bytes().unwrap());
+    let trace = sandbox.read("t.csv");
+    assert!(trace.starts_with("step,loss,train_error,"));
+    assert_eq!(trace.lines().count(), expected.report().trace.len() + 1);
+}
+
+#[test]
+fn train_gives_the_same_file_for_any_number_of_threads() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("train.csv", &generated(300));
+    for threads in ["1", "3"] {
+        sandbox.svml(&["train", "train.csv", "-o", threads, "--threads", threads]).code(0);
+    }
+    assert!(std::fs::read(sandbox.path("1")).unwrap() == std::fs::read(sandbox.path("3")).unwrap());
+}
+
+#[test]
+fn train_as_json() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("train.csv", &generated(200));
+    let args = ["train", "train.csv", "-o", "m", "--json", "--form", "diagonal", "--quiet"];
+    let run = sandbox.svml(&args).code(0);
+    assert_eq!(run.err, "");
+    let value = json(&run.out);
+    assert_eq!(value["form"], "diagonal");
+    assert_eq!(value["classes"], serde_json::json!(["inside", "outside"]));
+    assert_eq!(value["model"], "m");
+    assert!(value["cost"].as_f64().unwrap() > 0.0);
+    assert_eq!(value["relevance"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn every_option_of_learning_reaches_the_model() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("train.csv", &generated(120));
+    let params = |args: &[&str]| {
+        let all = [&["train", "train.csv", "-o", "m", "--quiet"], args].concat();
+        sandbox.svml(&all).code(0);
+        json(&sandbox.svml(&["show", "m", "--json"]).code(0).out)
+    };
+    assert_eq!(params(&["--form", "rank=2"])["form"], "rank=2");
+    assert_eq!(params(&["--form", "auto"])["method"]["svml"]["form"], "auto");
+    let given = ["--criterion", "k_fold=3", "--weights", "balanced", "--seed", "7"];
+    let value = params(&given);
+    let svml = &value["method"]["svml"];
+    assert_eq!(svml["criterion"], "k_fold=3");
+    assert_eq!(svml["class_weight"], "balanced");
+    assert_eq!(svml["seed"], 7);
+    let paper = params(&["--paper"]);
+    assert_eq!(paper["form"], "full");
+    assert_eq!(paper["method"]["svml"]["criterion"], "hold_out");
+    assert_eq!(paper["method"]["svml"]["optimiser"], "conjugate_gradients");
+    let euclidean = params(&["--method", "euclidean"]);
+    assert_eq!(euclidean["form"], "sphere");
+    assert!(euclidean["method"]["euclidean"]["folds"] == 5);
+}
+
+#[test]
+fn the_methods_that_the_paper_compares_with() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(120));
+    for (method, form) in [("pca", "rank=3"), ("nca", "rank=2"), ("lmnn", "full"), ("itml", "full")]
+    {
+        let args =
+            ["train", "t.csv", "-o", "m", "--method", method, "--form", form, "--trace", "t.txt"];
+        let run = sandbox.svml(&args).code(0);
+        assert!(run.out.contains("Learned a "), "{method}: {}", run.out);
+        let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
+        assert_eq!(value["form"], form, "{method}");
+        assert!(value["method"]["after"]["learner"].get(method).is_some(), "{method}");
+        assert!(sandbox.svml(&["show", "m"]).code(0).out.contains("then width and C by 5-fold"));
+        sandbox.svml(&["evaluate", "m", "t.csv"]).code(0);
+    }
+    let args = ["compare", "t.csv", "--splits", "2", "--methods", "nca,pca:rank=4,itml,lmnn", "-q"];
+    let out = sandbox.svml(&args).code(0).out;
+    for method in ["euclidean", "nca", "pca:rank=4", "itml", "lmnn"] {
+        assert!(out.lines().any(|line| line.starts_with(method)), "{method}\n{out}");
+    }
+    let run = sandbox.svml(&["compare", "t.csv", "--methods", "itml:rank=2"]).code(2);
+    assert!(run.err.contains("lmnn (each also with :rank=R) or itml"), "{}", run.err);
+}
+
+#[test]
+fn a_table_with_categories_gaps_and_semicolons() {
+    let sandbox = Sandbox::new();
+    let mut text = String::from("kind;size;ill\n");
+    for i in 0..60 {
+        let (kind, ill) = (["red", "blue", "green"][i % 3], if i % 3 == 0 { "yes" } else { "no" });
+        let size = if i == 7 { "?".to_owned() } else { format!("{},5", i % 10) };
+        text.push_str(&format!("{kind};{size};{ill}\n"));
+    }
+    sandbox.write("t.csv", &text);
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(3);
+    assert!(run.err.contains("t.csv: line 9, column size: the value is missing"), "{}", run.err);
+    assert!(run.err.contains("--missing drop"));
+    let args = ["train", "t.csv", "-o", "m", "--missing", "impute", "--categories", "onehot"];
+    let run = sandbox.svml(&args).code(0);
+    assert!(run.err.contains("(1 of numbers, 1 of categories)"), "{}", run.err);
+    assert!(run.err.contains("kind: 3 categories as a column of 0 and 1 each: blue, green, red"));
+    let run = sandbox.svml_with_input(&["predict", "m", "-"], b"size;kind\n?;red\n1;purple\n");
+    assert_eq!(run.code(0).out.lines().count(), 3);
+    let target = ["train", "t.csv", "-o", "m", "--missing", "drop", "--target", "kind"];
+    let run = sandbox.svml(&target).code(0);
+    assert!(
+        run.err.contains("classes in column kind: blue (19), green (20), red (20)"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn one_junk_cell_is_pointed_out() {
+    let sandbox = Sandbox::new();
+    let text: String = (0..40)
+        .map(|i| {
+            let a = if i == 30 { "12o".to_owned() } else { i.to_string() };
+            format!("{a},{},{}\n", i % 5, if i < 20 { "x" } else { "y" })
+        })
+        .collect();
+    sandbox.write("t.csv", &format!("a,b,class\n{text}"));
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
+    let expected = "warning: column a became categories because 1 of its 40 cells is no number, the first '12o' in line 32";
+    assert!(run.err.contains(expected), "{}", run.err);
+}
+
+#[test]
+fn predict_gives_what_the_model_says() {
+    let sandbox = Sandbox::with_model();
+    let args = ["predict", "m.svml", "train.csv", "--decision", "--probabilities", "-o", "p.csv"];
+    let run = sandbox.svml(&args).code(0);
+    assert_eq!((run.out.as_str(), run.err.as_str()), ("", ""));
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    let rows =
+        model.schema().read_path(sandbox.path("train.csv"), &ReadOptions::default()).unwrap();
+    let (h, p) = (model.decision(&rows.x).unwrap(), model.probabilities(&rows.x).unwrap());
+    let text = sandbox.read("p.csv");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("class,decision,p_inside,p_outside"));
+    for (row, line) in lines.enumerate() {
+        let cells: Vec<&str> = line.split(',').collect();
+        let class = usize::from(h[(row, 0)] > 0.0);
+        assert_eq!(cells[0], model.classes()[class]);
+        let numbers: Vec<f64> = cells[1..].iter().map(|v| v.parse().unwrap()).collect();
+        assert_eq!(numbers, [h[(row, 0)], p[(row, 0)], p[(row, 1)]]);
+    }
+    assert_eq!(text.lines().count(), 201);
+}
+
+#[test]
+fn predict_in_the_form_of_svm_predict_for_libsvm_rows() {
+    let sandbox = Sandbox::new();
+    let rows: String =
+        (0..40).map(|i| format!("{} 1:{} 2:{}\n", if i < 20 { -1 } else { 1 }, i, i % 7)).collect();
+    sandbox.write("t.txt", &rows);
+    let run = sandbox.svml(&["train", "t.txt", "-o", "m"]).code(0);
+    assert!(run.err.contains("in the LIBSVM format"));
+    let run = sandbox.svml(&["predict", "m", "t.txt"]).code(0);
+    assert_eq!(run.out.lines().next(), Some("-1"));
+    assert_eq!(run.out.lines().count(), 40);
+    let run = sandbox.svml(&["predict", "m", "t.txt", "--probabilities"]).code(0);
+    assert_eq!(run.out.lines().next(), Some("labels -1 1"));
+    assert_eq!(run.out.lines().nth(1).unwrap().split(' ').count(), 3);
+}
+
+#[test]
+fn evaluate_measures() {
+    let sandbox = Sandbox::with_model();
+    let run = sandbox.svml(&["evaluate", "m.svml", "train.csv", "--json"]).code(0);
+    let value = json(&run.out);
+    let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
+    let expected = ["rows", "error", "balanced_error", "log_loss", "classes", "confusion"];
+    assert_eq!(keys, expected);
+    let predicted = sandbox.svml(&["predict", "m.svml", "train.csv"]).code(0).out;
+    let truth = sandbox.read("train.csv");
+    let wrong = (predicted.lines().zip(truth.lines()))
+        .skip(1)
+        .filter(|(p, row)| row.rsplit(',').next() != Some(*p))
+        .count();
+    assert_eq!(value["error"].as_f64().unwrap(), wrong as f64 / 200.0);
+    assert_eq!(value["rows"], 200);
+    let text = sandbox.svml(&["evaluate", "m.svml", "train.csv"]).code(0).out;
+    assert!(text.contains("balanced error") && text.contains("log loss"));
+}
+
+#[test]
+fn transform_maps_rows() {
+    let sandbox = Sandbox::with_model();
+    sandbox.svml(&["transform", "m.svml", "train.csv", "-o", "z.csv"]).code(0);
+    let z = sandbox.read("z.csv");
+    assert!(z.starts_with("z1,z2,z3,z4,z5,z6,z7,z8,z9,z10,class\n"));
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    let rows =
+        model.schema().read_path(sandbox.path("train.csv"), &ReadOptions::default()).unwrap();
+    let expected = model.transform(&rows.x).unwrap();
+    let line = z.lines().nth(5).unwrap();
+    let read: Vec<f64> = line.split(',').take(10).map(|v| v.parse().unwrap()).collect();
+    assert_eq!(read, expected.row(4));
+}
+
+#[test]
+fn compare_pairs_methods_on_the_same_splits() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(150));
+    let args = ["compare", "t.csv", "--splits", "4", "--methods", "svml,svml:sphere", "--json"];
+    let value = json(&sandbox.svml(&args).code(0).out);
+    assert_eq!(value["splits"], 4);
+    let methods = value["methods"].as_array().unwrap();
+    let names: Vec<&str> = methods.iter().map(|m| m["method"].as_str().unwrap()).collect();
+    assert_eq!(names, ["euclidean", "svml", "svml:sphere"]);
+    let errors = |m: &Value| -> Vec<f64> {
+        m["errors"].as_array().unwrap().iter().map(|e| e.as_f64().unwrap()).collect()
+    };
+    // The library on the same splits gives the same errors.
+    let data = Dataset::from_path(sandbox.path("t.csv"), &ReadOptions::default()).unwrap();
+    for (split, error) in errors(&methods[1]).into_iter().enumerate() {
+        let (train, test) = svml::data::random_split(150, split as u64);
+        let model = Model::fit(&data.select(&train), &Params::default()).unwrap();
+        assert_eq!(model.error(&data.select(&test)).unwrap(), error);
+    }
+    let paired: f64 =
+        errors(&methods[1]).iter().zip(errors(&methods[0])).map(|(a, b)| a - b).sum::<f64>() / 4.0;
+    assert!((methods[1]["difference"].as_f64().unwrap() - paired).abs() < 1e-12);
+    assert!(methods[1]["standard_error"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn every_picture_is_drawn() {
+    let sandbox = Sandbox::with_model();
+    for kind in ["map", "trace", "metric", "relevance", "reliability"] {
+        let (svg, png) = (format!("{kind}.svg"), format!("{kind}.png"));
+        sandbox.svml(&["plot", "m.svml", "train.csv", "-o", &svg, "--kind", kind]).code(0);
+        let text = sandbox.read(&svg);
+        assert!(text.contains("<svg ") && text.ends_with("</svg>\n"), "{kind}");
+        sandbox.svml(&["plot", "m.svml", "train.csv", "-o", &png, "--kind", kind]).code(0);
+        assert!(std::fs::read(sandbox.path(&png)).unwrap().starts_with(b"\x89PNG"), "{kind}");
+    }
+    sandbox.svml(&["plot", "m.svml", "-o", "metric.svg", "--kind", "metric", "--title", "A & B"]);
+    assert!(sandbox.read("metric.svg").contains("A &amp; B"));
+}
+
+#[test]
+fn the_demo_writes_what_it_says() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.svml(&["demo", "--out", "d"]).code(0);
+    assert!(run.out.contains("svml: the metric is learned"));
+    for file in [
+        "map.svg",
+        "map-usual.svg",
+        "metric.svg",
+        "relevance.svg",
+        "trace.svg",
+        "train.csv",
+        "test.csv",
+        "model.svml",
+    ] {
+        assert!(run.out.contains(file), "{file}");
+        assert!(sandbox.path("d").join(file).is_file(), "{file}");
+    }
+    // The numbers that are printed are those of the files.
+    let value =
+        json(&sandbox.svml(&["evaluate", "d/model.svml", "d/test.csv", "--json"]).code(0).out);
+    let printed = format!("{:.1} %", 100.0 * value["error"].as_f64().unwrap());
+    assert!(run.out.contains(&printed), "{printed}\n{}", run.out);
+}
+
+#[test]
+fn data_sets_of_the_paper_are_listed_and_used() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.svml(&["data", "list", "--dir", "."]).code(0);
+    assert_eq!(run.out.lines().filter(|line| line.contains("  no  ")).count(), 9);
+    let run = sandbox.svml(&["compare", "uci:haber", "--dir", "."]).code(1);
+    assert!(run.err.contains("svml data fetch haber"), "{}", run.err);
+    let run = sandbox.svml(&["compare", "uci:iris"]).code(2);
+    assert!(run.err.contains("one of haber, credit"), "{}", run.err);
+    // A file in the place of the real one.
+    std::fs::create_dir(sandbox.path("haber")).unwrap();
+    let rows: String =
+        (0..40).map(|i| format!("{},{},{},{}\n", i, i % 3, i % 7, 1 + i / 20)).collect();
+    sandbox.write("haber/haberman.data", &rows);
+    let run = sandbox.svml(&["data", "list", "--dir", ".", "--json"]).code(0);
+    assert_eq!(json(&run.out)[0]["here"], "altered");
+    let run = sandbox.svml(&["train", "uci:haber", "--dir", ".", "-o", "m"]).code(0);
+    assert!(run.err.contains("uci:haber: 40 rows, 3 feature columns"), "{}", run.err);
+    let output = sandbox.command(&["evaluate", "m", "uci:haber"]).env("SVML_DATA", ".").output();
+    assert!(output.unwrap().status.success());
+    let run = sandbox.svml(&["compare", "uci:haber", "--dir", ".", "--splits", "2"]).code(0);
+    assert!(run.out.contains("euclidean") && run.out.contains("svml"));
+}
+
+#[test]
+fn completions_and_manual_pages_are_generated() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let run = sandbox.svml(&["completions", shell]).code(0);
+        assert!(run.out.contains("svml") && run.out.contains("svm-train"), "{shell}");
+    }
+    let run = sandbox.svml(&["man"]).code(0);
+    assert!(run.out.contains(".TH svml 1"), "{}", run.out);
+    sandbox.svml(&["man", "--dir", "pages"]).code(0);
+    for page in ["svml.1", "svml-train.1", "svml-compare.1"] {
+        assert!(sandbox.path("pages").join(page).is_file(), "{page}");
+    }
+}
+
+#[test]
+fn a_model_of_several_classes() {
+    let sandbox = Sandbox::new();
+    let generator = svml::Generator { rows: 200, classes: 4, ..Default::default() };
+    sandbox.write("t.csv", &table(&generator.generate().unwrap().data));
+    sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
+    let run = sandbox.svml(&["predict", "m", "t.csv", "--decision", "--probabilities"]).code(0);
+    let header = run.out.lines().next().unwrap();
+    assert!(header.starts_with("class,decision_c00,decision_c01,decision_c02,decision_c03,p_c00"));
+    let run = sandbox.svml(&["evaluate", "m", "t.csv", "--json"]).code(0);
+    assert_eq!(json(&run.out)["confusion"].as_array().unwrap().len(), 4);
+    sandbox.svml(&["plot", "m", "t.csv", "-o", "m.svg"]).code(0);
+    sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
+    assert!(sandbox.read("l").contains("nr_class 4\n"));
+}

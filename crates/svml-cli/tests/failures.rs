@@ -1,0 +1,221 @@
+//! What goes wrong: exit codes, one sentence with the way out, and nothing lost.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod sandbox;
+
+use sandbox::{Run, Sandbox, generated};
+
+/// An error is one line that begins with the name of the program.
+#[track_caller]
+fn one_sentence(run: &Run, parts: &[&str]) {
+    let errors: Vec<&str> = run.err.lines().filter(|line| line.starts_with("svml: ")).collect();
+    assert_eq!(errors.len(), 1, "{}", run.err);
+    for part in parts {
+        assert!(errors[0].contains(part), "'{part}' is not in: {}", errors[0]);
+    }
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    let sandbox = Sandbox::with_model();
+    for args in [
+        &["no-such-command"][..],
+        &["train", "train.csv"],
+        &["train", "train.csv", "-o", "x", "--form", "cube"],
+        &["train", "train.csv", "-o", "x", "--method", "magic"],
+        &["train", "train.csv", "-o", "x", "--time-limit", "-1"],
+        &["compare", "train.csv", "--splits", "1"],
+        &["plot", "m.svml", "train.csv", "-o", "picture.gif"],
+        &["plot", "m.svml", "-o", "map.svg"],
+        &["export", "m.svml", "--to", "onnx"],
+        &["data", "fetch", "iris"],
+        &["train", "train.csv", "-o", "x", "--threads", "0"],
+        &["train", "train.csv", "-o", "x", "--form", "rank=99"],
+        &["svm-train"],
+        &["svm-train", "-s", "1", "train.csv"],
+    ] {
+        let run = sandbox.svml(args).code(2);
+        assert_eq!(run.out, "", "{args:?}");
+        assert!(!run.err.is_empty(), "{args:?}");
+    }
+    let run = sandbox.svml(&["train", "train.csv", "-o", "x", "--form", "cube"]);
+    assert!(run.err.contains("sphere, diagonal, full or rank=R"), "{}", run.err);
+    assert!(!sandbox.path("x").exists());
+}
+
+#[test]
+fn bad_data_is_3_and_names_the_place() {
+    let sandbox = Sandbox::with_model();
+    sandbox.write("ragged.csv", "a,b,class\n1,2,x\n3,4\n5,6,y\n");
+    let run = sandbox.svml(&["train", "ragged.csv", "-o", "x"]).code(3);
+    one_sentence(&run, &["ragged.csv: line 3:", "2 cells found where 3"]);
+
+    sandbox.write("gap.csv", "a,b,class\n1,2,x\n3,,y\n");
+    let run = sandbox.svml(&["train", "gap.csv", "-o", "x"]).code(3);
+    one_sentence(&run, &["gap.csv: line 3, column b: the value is missing", "--missing drop"]);
+
+    sandbox.write("one.csv", "a,class\n1,x\n3,x\n");
+    let run = sandbox.svml(&["train", "one.csv", "-o", "x"]).code(3);
+    one_sentence(&run, &["one.csv:", "at least two classes"]);
+
+    sandbox.write("empty.csv", "");
+    one_sentence(
+        &sandbox.svml(&["train", "empty.csv", "-o", "x"]).code(3),
+        &["empty.csv", "no rows"],
+    );
+
+    let target = ["train", "train.csv", "-o", "x", "--target", "colour"];
+    one_sentence(&sandbox.svml(&target).code(3), &["no column 'colour'", "x1, x2"]);
+
+    sandbox.write("text.csv", "x1,x2,x3,x4,x5,x6,x7,x8,x9,x10\n1,2,3,4,oops,6,7,8,9,10\n");
+    let run = sandbox.svml(&["predict", "m.svml", "text.csv"]).code(3);
+    one_sentence(&run, &["text.csv: line 2", "x5", "oops"]);
+
+    sandbox.write("short.csv", "x1,x2\n1,2\n");
+    one_sentence(&sandbox.svml(&["predict", "m.svml", "short.csv"]).code(3), &["short.csv", "x3"]);
+
+    sandbox.write("no-class.csv", "x1,x2,x3,x4,x5,x6,x7,x8,x9,x10\n1,2,3,4,5,6,7,8,9,10\n");
+    let run = sandbox.svml(&["evaluate", "m.svml", "no-class.csv"]).code(3);
+    one_sentence(&run, &["no-class.csv", "add the column of classes"]);
+
+    std::fs::write(sandbox.path("latin1.csv"), b"a,class\n1,caf\xe9\n").unwrap();
+    one_sentence(&sandbox.svml(&["train", "latin1.csv", "-o", "x"]).code(3), &["line 2", "UTF-8"]);
+    assert!(!sandbox.path("x").exists());
+}
+
+#[test]
+fn a_damaged_model_is_3() {
+    let sandbox = Sandbox::with_model();
+    let mut bytes = std::fs::read(sandbox.path("m.svml")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(sandbox.path("bad.svml"), &bytes).unwrap();
+    for name in ["bad.svml", "train.csv"] {
+        let run = sandbox.svml(&["show", name]).code(3);
+        one_sentence(&run, &[name, "not a usable model file", "svml train"]);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_1() {
+    let sandbox = Sandbox::with_model();
+    for (args, part) in [
+        (&["train", "no.csv", "-o", "x"][..], "no.csv: there is no such file"),
+        (&["train", ".", "-o", "x"], "this is a folder"),
+        (&["show", "no.svml"], "no.svml: there is no such file"),
+        (&["train", "train.csv", "-o", "no/folder/m"], "there is no folder no/folder"),
+        (&["predict", "m.svml", "train.csv", "-o", "."], "this is a folder"),
+        (&["demo", "--out", "train.csv"], "train.csv"),
+    ] {
+        one_sentence(&sandbox.svml(args).code(1), &[part]);
+    }
+}
+
+#[test]
+fn a_time_limit_without_a_result_is_1_and_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(2000));
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--time-limit", "1e-9"]).code(1);
+    one_sentence(&run, &["raise --time-limit"]);
+    assert!(!sandbox.path("m").exists());
+}
+
+#[test]
+fn an_existing_file_is_not_lost_when_a_run_fails() {
+    let sandbox = Sandbox::with_model();
+    let before = std::fs::read(sandbox.path("m.svml")).unwrap();
+    sandbox.write("bad.csv", "a,class\n1,x\n2\n");
+    sandbox.svml(&["train", "bad.csv", "-o", "m.svml"]).code(3);
+    sandbox.svml(&["train", "train.csv", "-o", "m.svml", "--time-limit", "1e-9"]).code(1);
+    assert!(std::fs::read(sandbox.path("m.svml")).unwrap() == before);
+    // Nothing else is left behind.
+    let mut names: Vec<String> = std::fs::read_dir(sandbox.folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["bad.csv", "m.svml", "train.csv"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_keeps_its_permissions_and_a_link_its_place() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::with_model();
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(sandbox.path("m.svml"), private).unwrap();
+    std::os::unix::fs::symlink("m.svml", sandbox.path("link")).unwrap();
+    sandbox.svml(&["train", "train.csv", "-o", "link", "--seed", "5"]).code(0);
+    assert!(sandbox.path("link").is_symlink());
+    let mode = std::fs::metadata(sandbox.path("m.svml")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let shown = sandbox.svml(&["show", "m.svml", "--json"]).code(0).out;
+    assert!(shown.contains("\"seed\": 5"));
+}
+
+/// A folder that cannot be written to: for the superuser, who may write anywhere, one in /proc.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_only_folder_is_1() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::with_model();
+    std::fs::create_dir(sandbox.path("locked")).unwrap();
+    let locked = std::fs::Permissions::from_mode(0o555);
+    std::fs::set_permissions(sandbox.path("locked"), locked).unwrap();
+    let superuser = std::fs::write(sandbox.path("locked/probe"), "").is_ok();
+    let folder = if superuser { "/proc/self" } else { "locked" };
+    for args in [
+        &["train", "train.csv", "-o"][..],
+        &["predict", "m.svml", "train.csv", "-o"],
+        &["plot", "m.svml", "train.csv", "--kind", "metric", "-o"],
+    ] {
+        let output = format!("{folder}/x.svg");
+        let run = sandbox.svml(&[args, &[output.as_str()]].concat()).code(1);
+        one_sentence(&run, &[&output]);
+    }
+}
+
+/// A disk of a few pages, which only lasts as long as the test and which not every machine allows.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_fills_up_keeps_the_old_file() {
+    let sandbox = Sandbox::with_model();
+    std::fs::create_dir(sandbox.path("disk")).unwrap();
+    let size = std::fs::metadata(sandbox.path("m.svml")).unwrap().len();
+    let room = size + size / 2;
+    let script = format!(
+        "mount -t tmpfs -o size={room} none disk || exit 99\n\
+         cp m.svml disk/m.svml\n\
+         '{}' train train.csv -o disk/m.svml --seed 9\n\
+         code=$?\n\
+         cmp m.svml disk/m.svml || exit 98\n\
+         test \"$(ls -A disk)\" = m.svml || exit 97\n\
+         exit $code\n",
+        env!("CARGO_BIN_EXE_svml")
+    );
+    let output = std::process::Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", &script])
+        .current_dir(sandbox.folder())
+        .output();
+    let run = match output.map(Run::from) {
+        Ok(run) if run.err.contains("mount") || run.err.contains("unshare") => None,
+        run => run.ok(),
+    };
+    match run {
+        Some(run) => one_sentence(&run.code(1), &["disk/m.svml", "no space left", "still there"]),
+        #[allow(clippy::print_stderr)]
+        None => eprintln!("skipped: a small disk cannot be made here"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_1() {
+    let sandbox = Sandbox::with_model();
+    let run = sandbox.svml(&["predict", "m.svml", "train.csv", "-o", "/dev/full"]).code(1);
+    one_sentence(&run, &["/dev/full", "no space left", "make room"]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output =
+        sandbox.command(&["predict", "m.svml", "train.csv"]).stdout(full).output().unwrap();
+    one_sentence(&Run::from(output).code(1), &["standard output"]);
+}

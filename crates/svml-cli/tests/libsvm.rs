@@ -1,0 +1,278 @@
+//! The real counterpart: stock svm-predict and svm-train of LIBSVM, from Debian's libsvm-tools.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod sandbox;
+
+use std::process::Command;
+
+use sandbox::{Run, Sandbox, generated, installed, table};
+use svml::data::ReadOptions;
+use svml::export::libsvm_rows;
+use svml::{Dataset, Generator, Model};
+
+impl Sandbox {
+    fn tool(&self, program: &str, args: &[&str]) -> Run {
+        let output = Command::new(program).args(args).current_dir(self.folder()).output().unwrap();
+        Run::from(output).code(0)
+    }
+}
+
+/// The library's labels and decision values for the rows of a file, of all pairs of classes.
+fn ours(sandbox: &Sandbox, rows: &str) -> (Model, Vec<String>, Vec<f64>) {
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    let x = model.schema().read_path(sandbox.path(rows), &ReadOptions::default()).unwrap().x;
+    let labels = model.libsvm_labels().0;
+    let predicted =
+        model.predict(&x).unwrap().into_iter().map(|class| labels[class].to_string()).collect();
+    let decision = model.decision(&x).unwrap();
+    let values = if decision.cols() == 1 { decision.into_vec() } else { Vec::new() };
+    (model, predicted, values)
+}
+
+/// Trains on one file and compares every row of another with stock svm-predict.
+fn compare_two_classes(sandbox: &Sandbox, train: &str, test: &str, options: &[&str]) {
+    let args = [&["train", train, "-o", "m.svml", "--quiet"], options].concat();
+    sandbox.svml(&args).code(0);
+    sandbox.svml(&["export", "m.svml", "--to", "libsvm", "-o", "m.model"]).code(0);
+    let args = ["transform", "m.svml", test, "-o", "z", "--output-format", "libsvm"];
+    sandbox.svml(&args).code(0);
+    sandbox.tool("svm-predict", &["z", "m.model", "labels"]);
+    let (model, predicted, values) = ours(sandbox, test);
+    let theirs = sandbox.read("labels");
+    assert!(theirs.lines().eq(predicted.iter().map(String::as_str)), "{train}");
+
+    // svm-predict prints values only for regression, which has the same rule: sum of coef k - rho.
+    let text = sandbox.read("m.model").replace("svm_type c_svc", "svm_type epsilon_svr");
+    let (header, vectors) = text.split_once("\nSV\n").unwrap();
+    let header: Vec<&str> = header
+        .lines()
+        .filter(|line| !["label", "nr_sv", "probA", "probB"].iter().any(|w| line.starts_with(w)))
+        .collect();
+    sandbox.write("regression.model", &format!("{}\nSV\n{vectors}", header.join("\n")));
+    sandbox.tool("svm-predict", &["z", "regression.model", "values"]);
+    let theirs: Vec<f64> = sandbox.read("values").lines().map(|v| v.parse().unwrap()).collect();
+    assert_eq!(theirs.len(), values.len());
+    for (theirs, ours) in theirs.iter().zip(&values) {
+        assert!((theirs - ours).abs() <= 1e-9, "{train}: {theirs} {ours}");
+    }
+
+    // Probabilities, to the six digits that are printed.
+    sandbox.tool("svm-predict", &["-b", "1", "z", "m.model", "p"]);
+    let x = model.schema().read_path(sandbox.path(test), &ReadOptions::default()).unwrap().x;
+    let p = model.probabilities(&x).unwrap();
+    for (row, line) in sandbox.read("p").lines().skip(1).enumerate() {
+        let first: f64 = line.split(' ').nth(1).unwrap().parse().unwrap();
+        // LIBSVM keeps away from 0 and 1 by 1e-7.
+        assert!((first - p[(row, 1)]).abs() < 2e-6, "{train}: {line}");
+    }
+}
+
+#[test]
+fn two_classes_of_a_libsvm_file() {
+    if !installed("svm-predict") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for (name, seed) in [("train", 0), ("test", 1)] {
+        let data = Generator { rows: 400, seed, ..Default::default() }.generate().unwrap().data;
+        let labels: Vec<&str> = data.y().iter().map(|&c| ["-1", "+1"][c]).collect();
+        sandbox.write(name, &libsvm_rows(data.x(), labels));
+    }
+    compare_two_classes(&sandbox, "train", "test", &[]);
+}
+
+#[test]
+fn two_classes_of_a_table_in_unlike_units() {
+    if !installed("svm-predict") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for (name, seed) in [("train.csv", 0), ("test.csv", 1)] {
+        let data = Generator { rows: 300, seed, ..Default::default() }.generate().unwrap().data;
+        let x = svml::Matrix::from_fn(300, 10, |i, k| {
+            data.x()[(i, k)] * 10.0_f64.powi(k as i32 * 2 - 9) + 1000.0
+        });
+        let labels: Vec<usize> = data.y().iter().map(|c| c + 1).collect();
+        let data = Dataset::new(x, &labels).unwrap();
+        sandbox.write(name, &table(&data));
+    }
+    compare_two_classes(&sandbox, "train.csv", "test.csv", &["--form", "diagonal"]);
+}
+
+#[test]
+fn two_classes_of_a_table_with_categories_and_gaps() {
+    if !installed("svm-predict") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let rows: String = (0..300)
+        .map(|i| {
+            let kind = ["red", "blue", "green"][i * i % 3];
+            let size = if i % 17 == 3 { "?".to_owned() } else { format!("{}.5", i * 7 % 23) };
+            let ill = (i * 7 % 23 > 11) != (kind == "red");
+            format!("{kind},{size},{},{}\n", i % 5, if ill { "yes" } else { "no" })
+        })
+        .collect();
+    sandbox.write("t.csv", &format!("kind,size,other,ill\n{rows}"));
+    let options = ["--missing", "impute", "--categories", "onehot"];
+    compare_two_classes(&sandbox, "t.csv", "t.csv", &options);
+}
+
+#[test]
+fn several_classes_agree_where_the_vote_does_not_tie() {
+    if !installed("svm-predict") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for (name, seed) in [("train.csv", 0), ("test.csv", 1)] {
+        let generator = Generator { rows: 600, classes: 5, seed, ..Default::default() };
+        sandbox.write(name, &table(&generator.generate().unwrap().data));
+    }
+    sandbox.svml(&["train", "train.csv", "-o", "m.svml", "--quiet"]).code(0);
+    sandbox.svml(&["export", "m.svml", "--to", "libsvm", "-o", "m.model"]).code(0);
+    let args = ["transform", "m.svml", "test.csv", "-o", "z", "--output-format", "libsvm"];
+    sandbox.svml(&args).code(0);
+    sandbox.tool("svm-predict", &["z", "m.model", "labels"]);
+    let (model, predicted, _) = ours(&sandbox, "test.csv");
+    let x = model.schema().read_path(sandbox.path("test.csv"), &ReadOptions::default()).unwrap().x;
+    // Decision values are votes and a fraction below one half.
+    let decision = model.decision(&x).unwrap();
+    let tied = |row: usize| {
+        let votes: Vec<f64> = decision.row(row).iter().map(|v| v.round()).collect();
+        let most = votes.iter().copied().fold(0.0, f64::max);
+        votes.iter().filter(|v| **v == most).count() > 1
+    };
+    let ties = (0..x.rows()).filter(|&row| tied(row)).count();
+    let labels = sandbox.read("labels");
+    for (row, (theirs, ours)) in labels.lines().zip(&predicted).enumerate() {
+        assert!(theirs == ours || tied(row), "row {row}: {theirs} {ours}");
+    }
+    assert!(ties < x.rows() / 20, "{ties} of {} rows tie", x.rows());
+}
+
+/// The paper's own data, where they are.
+#[test]
+fn data_of_the_paper() {
+    let beside = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("SVML_DATA").map_or(beside, std::path::PathBuf::from);
+    if !installed("svm-predict") || !folder.is_dir() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for name in ["mammo", "acredit", "haber"] {
+        let set = svml::data::UciSet::named(name).unwrap();
+        if let Ok(data) = set.read(&set.in_folder(&folder)) {
+            sandbox.write("t.csv", &table(&data));
+            compare_two_classes(&sandbox, "t.csv", "t.csv", &[]);
+        }
+    }
+}
+
+fn heart(sandbox: &Sandbox) {
+    for (name, seed) in [("heart", 0), ("heart.t", 1)] {
+        let data = Generator { rows: 200, seed, ..Default::default() }.generate().unwrap().data;
+        let labels: Vec<&str> = data.y().iter().map(|&c| ["-1", "+1"][c]).collect();
+        sandbox.write(name, &libsvm_rows(data.x(), labels));
+    }
+}
+
+#[test]
+fn the_front_keeps_libsvms_habits() {
+    let sandbox = Sandbox::new();
+    heart(&sandbox);
+    let run = sandbox.svml(&["svm-train", "-b", "1", "-q", "heart"]).code(0);
+    assert_eq!((run.out.as_str(), run.err.as_str()), ("", ""));
+    assert!(sandbox.read("heart.model").starts_with("svm_type c_svc\nkernel_type rbf\n"));
+    assert!(sandbox.path("heart.model.svml").is_file());
+    let run = sandbox.svml(&["svm-predict", "heart.t", "heart.model", "out"]).code(0);
+    assert!(run.out.starts_with("Accuracy = ") && run.out.ends_with("/200) (classification)\n"));
+    assert_eq!(sandbox.read("out").lines().count(), 200);
+    sandbox.svml(&["svm-predict", "-b", "1", "-q", "heart.t", "heart.model", "p"]).code(0);
+    assert!(sandbox.read("p").starts_with("labels 1 -1\n"));
+    if installed("svm-predict") {
+        let args =
+            ["transform", "heart.model.svml", "heart.t", "-o", "z", "--output-format", "libsvm"];
+        sandbox.svml(&args).code(0);
+        let theirs = sandbox.tool("svm-predict", &["z", "heart.model", "theirs"]);
+        assert_eq!(sandbox.read("theirs"), sandbox.read("out"));
+        assert!(theirs.out.ends_with(&run.out), "{} / {}", theirs.out, run.out);
+    }
+    let run = sandbox.svml(&["svm-train", "-v", "4", "heart"]).code(0);
+    assert!(run.out.starts_with("Cross Validation Accuracy = "), "{}", run.out);
+    // A map that belongs to another model is noticed.
+    sandbox.svml(&["svm-train", "-w1", "5", "-w-1", "0.5", "heart", "other"]).code(0);
+    std::fs::rename(sandbox.path("other.svml"), sandbox.path("heart.model.svml")).unwrap();
+    let run = sandbox.svml(&["svm-predict", "heart.t", "heart.model", "out"]).code(3);
+    assert!(run.err.contains("does not belong to heart.model"), "{}", run.err);
+}
+
+#[test]
+fn gamma_and_cost_as_given_are_those_of_the_raw_features() {
+    let sandbox = Sandbox::new();
+    heart(&sandbox);
+    sandbox.svml(&["svm-train", "-c", "2", "-g", "0.05", "-q", "heart", "m"]).code(0);
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    assert_eq!(model.cost(), 2.0);
+    for (l, scale) in model.metric().values().iter().zip(&model.scaler().scale) {
+        assert!((l / scale - 0.05_f64.sqrt()).abs() < 1e-12);
+    }
+    // gamma alone: C is chosen. C alone: the metric is learned.
+    sandbox.svml(&["svm-train", "-g", "0.05", "-q", "heart", "m"]).code(0);
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    assert!([0.1, 1.0, 10.0, 100.0].contains(&model.cost()));
+    sandbox.svml(&["svm-train", "-c", "2", "-q", "heart", "m"]).code(0);
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    assert!((model.cost() - 2.0).abs() < 1e-12);
+    assert!(model.report().best > 0);
+}
+
+#[test]
+fn options_that_cannot_be_honoured_fail_loudly() {
+    let sandbox = Sandbox::new();
+    heart(&sandbox);
+    for (args, part) in [
+        (&["-s", "1"][..], "only -s 0"),
+        (&["-t", "0"], "only -t 2"),
+        (&["-d", "3"], "-d belongs"),
+        (&["-r", "1"], "-r belongs"),
+        (&["-n", "0.5"], "-n belongs"),
+        (&["-p", "0.1"], "-p belongs"),
+        (&["-e", "1e-12"], "1e-8"),
+        (&["-c", "0"], "positive"),
+        (&["-c", "1e9"], "-c 1000000000 is not allowed: it must be between"),
+        (&["-v", "1"], "between 2"),
+        (&["-b", "2"], "0 or 1"),
+        (&["-h", "7"], "0 or 1"),
+        (&["-z", "7"], "not an option"),
+        (&["-w", "7"], "not an option"),
+        (&["-w5", "7"], "'5'"),
+    ] {
+        let run = sandbox.svml(&[&["svm-train"], args, &["heart"]].concat()).code(2);
+        assert!(run.err.contains(part), "{args:?}: {}", run.err);
+        assert!(!sandbox.path("heart.model").exists());
+    }
+    let fine = ["svm-train", "-s", "0", "-t", "2", "-m", "100", "-h", "0", "-e", "0.001", "heart"];
+    sandbox.svml(&fine).code(0);
+    let help = sandbox.svml(&["svm-train", "--help"]).code(0);
+    assert!(help.out.contains("-wi weight"));
+    let data = Generator { rows: 90, classes: 3, ..Default::default() }.generate().unwrap().data;
+    let labels: Vec<String> = data.y().iter().map(usize::to_string).collect();
+    sandbox.write("three", &libsvm_rows(data.x(), labels.iter().map(String::as_str)));
+    let run = sandbox.svml(&["svm-train", "-b", "1", "three"]).code(2);
+    assert!(run.err.contains("two classes"), "{}", run.err);
+    sandbox.svml(&["svm-train", "three"]).code(0);
+    sandbox.svml(&["svm-predict", "three", "three.model", "out"]).code(0);
+    let run = sandbox.svml(&["svm-predict", "-b", "1", "three", "three.model", "out"]).code(3);
+    assert!(run.err.contains("no probabilities"), "{}", run.err);
+    let wrong = sandbox.svml(&["svm-predict", "-x", "three", "three.model", "out"]).code(2);
+    assert!(wrong.err.contains("not an option"));
+}
+
+#[test]
+fn text_classes_get_numbers_that_are_said() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(80));
+    sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
+    let run = sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
+    assert!(run.err.contains("0 is inside, 1 is outside"), "{}", run.err);
+}

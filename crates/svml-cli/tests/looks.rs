@@ -1,0 +1,78 @@
+//! How help and tables look. After a wanted change run with INSTA_UPDATE=always and read the difference.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod sandbox;
+
+use insta::assert_snapshot;
+use sandbox::{Sandbox, generated};
+
+/// Help is wrapped to the terminal; without one, to 100 columns.
+fn help(args: &[&str]) -> String {
+    Sandbox::new().svml(args).code(0).out
+}
+
+#[test]
+fn help_of_every_command() {
+    assert_snapshot!("help", help(&["--help"]));
+    for command in [
+        "train",
+        "predict",
+        "evaluate",
+        "transform",
+        "compare",
+        "show",
+        "plot",
+        "export",
+        "demo",
+        "svm-train",
+        "svm-predict",
+    ] {
+        assert_snapshot!(format!("help-{command}"), help(&[command, "--help"]));
+    }
+    assert_snapshot!("help-data", help(&["data", "--help"]));
+    assert_snapshot!("help-data-fetch", help(&["data", "fetch", "--help"]));
+}
+
+/// Times and the last digits, which depend on the processor, are masked.
+fn masked(text: &str) -> String {
+    let mut out = String::new();
+    let mut digits = 0;
+    for c in text.chars() {
+        if c.is_ascii_digit() {
+            digits += 1;
+            if digits == 1 {
+                out.push('0');
+            }
+        } else {
+            digits = 0;
+            out.push(c);
+        }
+    }
+    // Columns line up by their width, which is gone with the digits.
+    out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
+}
+
+#[test]
+fn tables() {
+    let sandbox = Sandbox::with_model();
+    let run = |args: &[&str]| sandbox.svml(args).code(0).out;
+    assert_snapshot!("evaluate", masked(&run(&["evaluate", "m.svml", "train.csv"])));
+    // How long a bar is, and how many features are named, is a matter of the data.
+    assert_snapshot!("show", masked(&run(&["show", "m.svml"]).replace('#', "")));
+    let compare = run(&["compare", "train.csv", "--splits", "3", "--quiet"]);
+    assert_snapshot!("compare", masked(&compare));
+    let train = run(&[&["train", "train.csv", "-o", "x.svml"], &sandbox::FULL[..]].concat());
+    assert_snapshot!("train", masked(&train).replace("x0 0.0, ", ""));
+    assert_snapshot!("data-list", run(&["data", "list", "--dir", "d"]));
+}
+
+#[test]
+fn columns_of_a_table_line_up() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(100));
+    let args = ["compare", "t.csv", "--splits", "2", "--methods", "svml,svml:diagonal"];
+    let out = sandbox.svml(&args).code(0).out;
+    let rows: Vec<&str> = out.lines().skip(2).take(4).collect();
+    let end = rows[0].len();
+    assert!(rows.iter().all(|row| row.len() == end), "{out}");
+}

@@ -1,0 +1,197 @@
+//! Standard input and output, terminals, closed pipes, Ctrl-C.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod sandbox;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use sandbox::{Run, Sandbox, generated, table};
+use svml::Model;
+
+#[test]
+fn everything_works_through_pipes() {
+    let sandbox = Sandbox::with_model();
+    let data = sandbox.read("train.csv");
+    let output = {
+        let mut child = sandbox.spawn(&[&["train", "-", "-o", "-"], &sandbox::FULL[..]].concat());
+        let mut input = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut input, data.as_bytes()).unwrap();
+        drop(input);
+        child.wait_with_output().unwrap()
+    };
+    assert!(output.status.success());
+    // The model alone is on standard output, and it is the one that a file would get.
+    assert!(output.stdout == std::fs::read(sandbox.path("m.svml")).unwrap());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Learned a full metric"));
+
+    let from_file = sandbox.svml(&["predict", "m.svml", "train.csv"]).code(0).out;
+    let piped = sandbox.svml_with_input(&["predict", "m.svml", "-"], data.as_bytes()).code(0).out;
+    assert_eq!(piped, from_file);
+    let model = std::fs::read(sandbox.path("m.svml")).unwrap();
+    let piped = sandbox.svml_with_input(&["predict", "-", "train.csv"], &model).code(0).out;
+    assert_eq!(piped, from_file);
+    let bad = sandbox.svml_with_input(&["train", "-", "-o", "x"], b"a,b\n1\n").code(3);
+    assert!(bad.err.contains("standard input: line"), "{}", bad.err);
+}
+
+#[test]
+fn quiet_means_results_and_errors_only() {
+    let sandbox = Sandbox::with_model();
+    let run = sandbox.svml(&["--quiet", "train", "train.csv", "-o", "m"]).code(0);
+    assert_eq!((run.out.as_str(), run.err.as_str()), ("", ""));
+    let run = sandbox.svml(&["evaluate", "m", "train.csv", "-q"]).code(0);
+    assert!(run.out.contains("error") && run.err.is_empty());
+    let run = sandbox.svml(&["train", "no.csv", "-o", "m", "-q"]).code(1);
+    assert!(run.err.starts_with("svml: no.csv"));
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let sandbox = Sandbox::with_model();
+    // More than a pipe can hold.
+    sandbox.write("many.csv", &table(&generated(30_000)));
+    let mut child = sandbox.spawn(&["predict", "m.svml", "many.csv", "--decision"]);
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "class,decision\n");
+    // The reader is gone now.
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!((status.code(), err.as_str()), (Some(0), ""));
+}
+
+/// Trains on so many rows that it takes long, until `wait` of standard error is there, then sends a signal.
+#[cfg(unix)]
+fn interrupted(sandbox: &Sandbox, args: &[&str], wait: &str, signal: &str) -> Run {
+    let mut child = sandbox.spawn(args);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut err = String::new();
+    for line in lines.by_ref() {
+        let line = line.unwrap();
+        err.push_str(&line);
+        err.push('\n');
+        if line.contains(wait) {
+            break;
+        }
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    for line in lines {
+        err.push_str(&line.unwrap());
+        err.push('\n');
+    }
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    Run { code: child.wait().unwrap().code().unwrap_or(-1), out, err }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_during_a_long_fit_saves_the_best_so_far() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(9000));
+    // One thread, so that it is long on any machine.
+    let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
+    let run = interrupted(&sandbox, &args, "of at most 100", "-INT").code(130);
+    assert!(run.err.contains("interrupted: finishing with the best so far"), "{}", run.err);
+    assert!(run.err.contains("the best model so far, of step"), "{}", run.err);
+    assert!(run.err.contains("is saved in m.svml"), "{}", run.err);
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    assert_eq!(model.report().stop, Some(svml::optimise::Stop::Interrupted));
+    assert!(sandbox.svml(&["show", "m.svml"]).code(0).out.contains("it was interrupted"));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_before_any_result_writes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(9000));
+    let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
+    let run = interrupted(&sandbox, &args, "classes in column", "-TERM").code(130);
+    assert!(run.err.contains("nothing was written"), "{}", run.err);
+    assert!(!sandbox.path("m.svml").exists());
+}
+
+/// As under nohup: a signal that is ignored stays so.
+#[cfg(unix)]
+#[test]
+fn a_closed_terminal_does_not_end_what_was_told_to_go_on() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(1000));
+    let line = format!(
+        "trap '' HUP; kill -HUP $$; exec '{}' train t.csv -o m.svml",
+        env!("CARGO_BIN_EXE_svml")
+    );
+    let mut child = Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(sandbox.folder())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("classes in column")));
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+    lines.for_each(|line| assert!(line.is_ok()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(sandbox.path("m.svml").is_file());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_what_has_no_result_to_keep() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(6000));
+    let args = ["train", "t.csv", "-o", "m.svml", "--method", "euclidean"];
+    interrupted(&sandbox, &args, "classes in column", "-INT").code(130);
+    assert!(!sandbox.path("m.svml").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_comparison_shows_what_is_done() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(300));
+    let args = ["compare", "t.csv", "--splits", "10000"];
+    let run = interrupted(&sandbox, &args, "of 20000", "-INT").code(130);
+    assert!(run.out.contains("euclidean") && run.out.contains("svml"), "{}", run.out);
+    assert!(run.err.contains("interrupted after "), "{}", run.err);
+}
+
+/// `script` gives a program a terminal. What it shows depends on time, so only the signs of a bar and of
+/// colour are looked for.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_gets_a_bar_and_colour_unless_it_refuses() {
+    if !sandbox::installed("script") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(4000));
+    let rows: String =
+        (0..40).map(|i| format!("{i},7,{}\n", if i < 20 { "x" } else { "y" })).collect();
+    sandbox.write("constant.csv", &format!("a,b,class\n{rows}"));
+    let on_terminal = |args: &str, no_color: bool| {
+        let mut command = Command::new("script");
+        let line = format!("'{}' {args}", env!("CARGO_BIN_EXE_svml"));
+        command.args(["-qec", &line, "/dev/null"]).current_dir(sandbox.folder());
+        command.env("TERM", "xterm").env_remove("NO_COLOR").stdin(Stdio::null());
+        if no_color {
+            command.env("NO_COLOR", "1");
+        }
+        Run::from(command.output().unwrap()).code(0).out
+    };
+    let shown = on_terminal("train t.csv -o m", false);
+    assert!(shown.contains("of at most 100") && shown.contains("left"), "{shown}");
+    assert!(shown.contains("[") && shown.contains("\r"), "{shown}");
+    let quiet = on_terminal("--quiet train t.csv -o m", false);
+    assert_eq!(quiet.trim(), "");
+    let coloured = on_terminal("train constant.csv -o m", false);
+    assert!(coloured.contains("\u{1b}[1;33mwarning:"), "{coloured}");
+    let plain = on_terminal("train constant.csv -o m", true);
+    assert!(plain.contains("warning: column b is constant"), "{plain}");
+    assert!(!plain.contains("\u{1b}[1;33m"), "{plain}");
+}

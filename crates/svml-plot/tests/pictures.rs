@@ -1,0 +1,183 @@
+//! Figures of ordinary and of awkward data: nothing may be cut off, no number may be missing, every
+//! picture must be a file that a reader of SVG takes. With SVML_PICTURES set to a folder the pictures
+//! are left there to be looked at.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::sync::Arc;
+
+use svml::{Dataset, Form, Generator, Grid, Matrix, Model, Params};
+use svml_plot::{Heat, Map, Picture, Relevance, Reliability, Trace};
+use usvg::{Group, Node, Options, Tree};
+
+fn labels(data: &Dataset) -> Vec<String> {
+    data.y().iter().map(|&c| data.classes()[c].clone()).collect()
+}
+
+/// Checks a picture and writes it where the environment says.
+fn check(name: &str, picture: &Picture) {
+    let svg = picture.svg();
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
+    let mut fonts = usvg::fontdb::Database::new();
+    fonts.load_font_data(include_bytes!("../fonts/DejaVuSans-subset.ttf").to_vec());
+    let options = Options {
+        fontdb: Arc::new(fonts),
+        font_family: "DejaVu Sans".to_owned(),
+        ..Options::default()
+    };
+    let tree = Tree::from_str(svg, &options).unwrap();
+    let (width, height) = (tree.size().width(), tree.size().height());
+    let mut texts = 0;
+    each_text(tree.root(), &mut |left, top, right, bottom, text| {
+        texts += 1;
+        let inside = left >= 0.0 && top >= 0.0 && right <= width && bottom <= height;
+        assert!(
+            inside,
+            "{name}: '{text}' at {left} {top} {right} {bottom} leaves {width} x {height}"
+        );
+    });
+    assert!(texts >= 4, "{name} has {texts} texts");
+    let png = picture.png().unwrap();
+    assert!(png.starts_with(b"\x89PNG"), "{name}");
+    if let Some(folder) = std::env::var_os("SVML_PICTURES") {
+        let folder = std::path::PathBuf::from(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{name}.svg")), svg).unwrap();
+        std::fs::write(folder.join(format!("{name}.png")), png).unwrap();
+    }
+}
+
+fn each_text(group: &Group, each: &mut impl FnMut(f32, f32, f32, f32, &str)) {
+    for node in group.children() {
+        match node {
+            Node::Group(group) => each_text(group, each),
+            Node::Text(text) => {
+                let b = text.abs_bounding_box();
+                let content: String = text.chunks().iter().map(|c| c.text()).collect();
+                each(b.left(), b.top(), b.right(), b.bottom(), &content);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn all(name: &str, model: &Model, data: &Dataset) {
+    let map = Map::new(model, data.x(), Some(&labels(data))).unwrap();
+    check(&format!("{name}-map"), &map.draw(&format!("{name}: decision map")));
+    if let Some(trace) = Trace::new(model) {
+        check(&format!("{name}-trace"), &trace.draw("Learning curve"));
+    }
+    check(&format!("{name}-metric"), &Heat::new(model).draw("The metric M = L'L"));
+    check(&format!("{name}-relevance"), &Relevance::new(model).draw("Relevance of the features"));
+    let reliability = Reliability::new(model, data.x(), &labels(data)).unwrap();
+    check(&format!("{name}-reliability"), &reliability.draw("Reliability of the probabilities"));
+}
+
+fn fit(data: &Dataset, form: Form) -> Model {
+    Model::fit(data, &Params { form: form.into(), ..Params::paper() }).unwrap()
+}
+
+#[test]
+fn two_classes_in_a_plane() {
+    let data = Generator::default().generate().unwrap().data;
+    all("rank2", &fit(&data, Form::Rank(2)), &data);
+}
+
+#[test]
+fn a_full_metric_and_a_euclidean_one() {
+    let data = Generator::default().generate().unwrap().data;
+    all("full", &fit(&data, Form::Full), &data);
+    all("euclidean", &Model::fit_euclidean(&data, &Grid::default()).unwrap(), &data);
+}
+
+#[test]
+fn the_metric_of_another_learner() {
+    let data = Generator { rows: 150, ..Default::default() }.generate().unwrap().data;
+    let model = Model::fit_after(&data, svml::learn::Nca::default(), &Grid::default()).unwrap();
+    all("nca", &model, &data);
+}
+
+#[test]
+fn twenty_six_classes() {
+    let generator = Generator { rows: 1300, classes: 26, flipped: 0.0, ..Default::default() };
+    let data = generator.generate().unwrap().data;
+    all("classes", &fit(&data, Form::Rank(2)), &data);
+}
+
+#[test]
+fn sixty_features_with_long_names_of_all_kinds() {
+    let generator = Generator { noise: 58, rotated: false, ..Default::default() };
+    let data = generator.generate().unwrap().data;
+    let names = (0..60)
+        .map(|k| match k % 3 {
+            0 => format!("a very long name of a measured quantity, in units, number {k}"),
+            1 => format!("Gr\u{f6}\u{df}e <{k}> & \u{3b1}"),
+            _ => format!("x{k}"),
+        })
+        .collect();
+    let classes = ["a class with a rather long name that has no end", "\u{4e2d}\u{6587}"];
+    let renamed: Vec<&str> = data.y().iter().map(|&c| classes[c]).collect();
+    let data = Dataset::new(data.x().clone(), &renamed).unwrap().with_names(names).unwrap();
+    all("wide", &fit(&data, Form::Diagonal), &data);
+}
+
+#[test]
+fn few_rows_and_one_feature() {
+    let x = Matrix::new(6, 1, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+    let data = Dataset::new(x, &["a", "a", "a", "b", "b", "b"]).unwrap();
+    all("tiny", &fit(&data, Form::Full), &data);
+}
+
+#[test]
+fn two_features_one_constant_and_an_outlier() {
+    let x = Matrix::from_fn(40, 2, |i, j| match (i, j) {
+        (39, 0) => 1e6,
+        (_, 0) => (i % 20) as f64,
+        _ => 7.0,
+    });
+    let y: Vec<usize> = (0..40).map(|i| usize::from(i >= 20)).collect();
+    let data = Dataset::new(x, &y).unwrap();
+    all("constant", &fit(&data, Form::Full), &data);
+}
+
+#[test]
+fn rows_without_labels_and_of_other_classes() {
+    let data = Generator { rows: 60, ..Default::default() }.generate().unwrap().data;
+    let model = fit(&data, Form::Rank(2));
+    let map = Map::new(&model, data.x(), None).unwrap();
+    assert!(map.points.iter().all(|p| p.class.is_none()));
+    check("unlabelled-map", &map.draw("No labels"));
+    let other = vec!["elsewhere".to_owned(); 60];
+    assert!(Map::new(&model, data.x(), Some(&other)).unwrap().points[0].class.is_none());
+    let ringed = map.points.iter().filter(|p| p.support).count();
+    assert_eq!(ringed, model.support_rows().len());
+}
+
+#[test]
+fn the_map_of_a_metric_of_rank_two_is_the_decision_itself() {
+    let data = Generator { rows: 120, ..Default::default() }.generate().unwrap().data;
+    let model = fit(&data, Form::Rank(2));
+    let map = Map::new(&model, data.x(), None).unwrap();
+    assert!(map.exact);
+    // Between grid points the decision is close to that at the nearest one: check at rows that lie
+    // nearly on one, with the value the model gives there.
+    let decision = map.decision.as_ref().unwrap();
+    let rows = decision.len() / map.columns;
+    let h = model.decision(data.x()).unwrap();
+    let mut compared = 0;
+    for (row, p) in map.points.iter().enumerate() {
+        let place =
+            |v: f64, [low, high]: [f64; 2], n: usize| (v - low) / (high - low) * (n - 1) as f64;
+        let (c, r) = (place(p.x, map.x_range, map.columns), place(p.y, map.y_range, rows));
+        if c < 0.0 || r < 0.0 || c >= (map.columns - 1) as f64 || r >= (rows - 1) as f64 {
+            continue;
+        }
+        let (c0, r0) = (c.floor(), r.floor());
+        let at = |c: f64, r: f64| decision[r as usize * map.columns + c as usize];
+        let (fc, fr) = (c - c0, r - r0);
+        let between = (1.0 - fr) * ((1.0 - fc) * at(c0, r0) + fc * at(c0 + 1.0, r0))
+            + fr * ((1.0 - fc) * at(c0, r0 + 1.0) + fc * at(c0 + 1.0, r0 + 1.0));
+        assert!((between - h[(row, 0)]).abs() < 0.02, "{between} {}", h[(row, 0)]);
+        compared += 1;
+    }
+    assert!(compared > 100);
+}

@@ -1,0 +1,50 @@
+//! Squared distances between all rows, from which the kernel of any width follows.
+
+use rayon::prelude::*;
+
+use super::{DenseGram, TILE_ROWS};
+use crate::error::Result;
+use crate::linalg::{Matrix, exp_neg_sq_dist, sq_dists};
+use crate::metric::Metric;
+use crate::watch::Watch;
+
+/// The squared Euclidean distances between all rows of a matrix.
+pub struct SqDistances<'a> {
+    x: &'a Matrix,
+    // (n, n)
+    sq: Vec<f64>,
+}
+
+impl<'a> SqDistances<'a> {
+    /// Computes them.
+    pub fn new(x: &'a Matrix, watch: &Watch) -> Result<Self> {
+        let n = x.rows();
+        let points = x.transpose();
+        let mut sq = vec![0.0; n * n];
+        sq.par_chunks_mut((TILE_ROWS * n).max(1)).enumerate().for_each(|(t, tile)| {
+            for (i, row) in tile.chunks_exact_mut(n).enumerate() {
+                sq_dists(row, x.row(t * TILE_ROWS + i), &points, 0);
+            }
+        });
+        watch.check()?;
+        Ok(Self { x, sq })
+    }
+
+    /// The kernel matrix of a spherical metric, k = exp(-sq_dist / sigma^2).
+    pub fn gram(&self, sphere: &Metric, watch: &Watch) -> Result<DenseGram<'a>> {
+        watch.check()?;
+        let n = self.x.rows();
+        let scale = sphere.values().first().map_or(1.0, |inverse| inverse * inverse);
+        let zeros = vec![0.0; n];
+        let mut k = vec![0.0; n * n];
+        let tile = (TILE_ROWS * n).max(1);
+        k.par_chunks_mut(tile).zip(self.sq.par_chunks(tile)).for_each(|(k, sq)| {
+            for (k, sq) in k.chunks_exact_mut(n).zip(sq.chunks_exact(n)) {
+                k.iter_mut().zip(sq).for_each(|(k, sq)| *k = scale * sq);
+                exp_neg_sq_dist(k, 0.0, &zeros);
+            }
+        });
+        watch.check()?;
+        Ok(DenseGram::from_values(self.x, sphere, k, watch))
+    }
+}

@@ -1,0 +1,332 @@
+//! Information-theoretic metric learning (Davis, Kulis, Jain, Sra and Dhillon; section 3.3 of the paper).
+//!
+//! Pairs of one class (S) shall be near, pairs of two classes (D) far, with a metric as close to the
+//! prior M0 as possible. With slack:
+//!
+//! ```text
+//! min over M, xi   tr(M M0^-1) - log det(M M0^-1) + gamma sum_c ( xi_c/b_c - log(xi_c/b_c) )
+//!                  v_c' M v_c <= xi_c  (c in S, b_c = u),     v_c' M v_c >= xi_c  (c in D, b_c = l)
+//! ```
+//!
+//! where v_c is the difference of the rows of a pair. Bregman projections satisfy one constraint
+//! after the other; each changes M by a matrix of rank one and keeps it positive definite. With
+//! multipliers `lambda_c >= 0` the optimum is where
+//!
+//! ```text
+//! M^-1 = M0^-1 + sum_S lambda_c v_c v_c' - sum_D lambda_c v_c v_c'
+//! 1/xi_c = 1/u - lambda_c/gamma (S),  1/l + lambda_c/gamma (D),    lambda_c (v_c' M v_c - xi_c) = 0
+//! ```
+//!
+//! The first two hold after every projection, the last in the limit. (metric-learn runs the same
+//! projections; its bounds are percentiles of distances, not of their squares as here and in the
+//! original.)
+
+use std::collections::BTreeSet;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::descent::{Book, check, check_sample, metric_of};
+use super::{Control, Learner, Outcome, Sample};
+use crate::error::{Error, Result};
+use crate::linalg::{self, Matrix, add_outer, dot, symmetric_times};
+use crate::optimise::{Accepted, Stop};
+use crate::watch::Watch;
+
+/// Parameters of information-theoretic metric learning.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Itml {
+    /// Weight gamma of the slack: large is strict. Default: 1.
+    pub gamma: f64,
+    /// Pairs of each kind, drawn with the seed; rows are drawn in proportion to their weights. None: 20
+    /// times the square of the number of classes. Default: none.
+    pub pairs: Option<usize>,
+    /// Bounds u and l on squared distances. None: percentiles of those under the prior. Default: none.
+    pub bounds: Option<(f64, f64)>,
+    /// The percentiles. Default: 5 and 95.
+    pub percentiles: (f64, f64),
+    /// Prior M0 = s^2 I. None: s^2 = 1/d, as in the paper. Default: none.
+    pub prior: Option<f64>,
+    /// Most rounds through all pairs. Default: 1000.
+    pub max_iterations: usize,
+    /// Change of the multipliers in one round, relative to their size, below which to stop. Default: 1e-3.
+    pub tolerance: f64,
+    /// Seed of the pairs. Default: 0.
+    pub seed: u64,
+}
+
+impl Default for Itml {
+    fn default() -> Self {
+        Self {
+            gamma: 1.0,
+            pairs: None,
+            bounds: None,
+            percentiles: (5.0, 95.0),
+            prior: None,
+            max_iterations: 1000,
+            tolerance: 1e-3,
+            seed: 0,
+        }
+    }
+}
+
+/// Rows whose mutual distances fix the bounds; more make no difference to two percentiles.
+const BOUND_ROWS: usize = 1000;
+/// Most pairs of each kind.
+const MOST_PAIRS: usize = 10_000_000;
+
+impl Learner for Itml {
+    fn validate(&self, _: usize) -> Result<()> {
+        let positive = |v: f64| v.is_finite() && v > 0.0;
+        check("gamma", &self.gamma, positive(self.gamma), "positive and finite")?;
+        if let Some((u, l)) = self.bounds {
+            check(
+                "bounds",
+                &format!("{u}, {l}"),
+                positive(u) && positive(l),
+                "positive and finite",
+            )?;
+        }
+        let (low, high) = self.percentiles;
+        let ordered = low >= 0.0 && low <= high && high <= 100.0;
+        check("percentiles", &format!("{low}, {high}"), ordered, "ascending, from 0 to 100")?;
+        if let Some(prior) = self.prior {
+            check("prior", &prior, positive(prior), "positive and finite")?;
+        }
+        if let Some(pairs) = self.pairs {
+            let bound = format!("between 1 and {MOST_PAIRS}");
+            check("pairs", &pairs, (1..=MOST_PAIRS).contains(&pairs), &bound)?;
+        }
+        let tolerance = self.tolerance.is_finite() && self.tolerance >= 0.0;
+        check("tolerance", &self.tolerance, tolerance, "finite and at least 0")
+    }
+
+    fn learn(
+        &self,
+        sample: &Sample<'_>,
+        control: &mut Control<'_>,
+        watch: &Watch,
+    ) -> Result<Outcome> {
+        check_sample(sample)?;
+        let d = sample.x.cols();
+        self.validate(d)?;
+        let prior = self.prior.unwrap_or(1.0 / d.max(1) as f64);
+        let prior = Matrix::from_fn(d, d, |i, j| if i == j { prior } else { 0.0 });
+        let bounds = match self.bounds {
+            Some(bounds) => bounds,
+            None => percentiles(sample.x, prior[(0, 0)], self.percentiles, watch)?,
+        };
+        let wanted = self.pairs.unwrap_or(20 * sample.classes.pow(2)).min(MOST_PAIRS);
+        let pairs = Pairs::draw(sample, wanted, self.seed);
+        let differences = |pairs: &[(usize, usize)]| -> Vec<Vec<f64>> {
+            let difference = |&(i, j): &(usize, usize)| -> Vec<f64> {
+                sample.x.row(i).iter().zip(sample.x.row(j)).map(|(a, b)| a - b).collect()
+            };
+            pairs.iter().map(difference).collect()
+        };
+        let mut projection = Projection::new(
+            prior,
+            &differences(&pairs.similar),
+            &differences(&pairs.dissimilar),
+            bounds,
+            self.gamma,
+        );
+        let mut book = Book::new(control, watch);
+        let mut stop = Stop::Iterations;
+        for _ in 0..self.max_iterations {
+            if watch.check().is_err() {
+                // Without a round there is no result.
+                let ended = Err(Error::Interrupted);
+                return book.close(ended, |m| components(d, m));
+            }
+            let change = projection.round();
+            let step = Accepted { x: projection.m.as_slice(), value: change, step: change };
+            let ended = book.enter(&step, projection.divergence(), None);
+            if let Some(ended) = ended {
+                stop = ended;
+                break;
+            }
+            if change <= self.tolerance {
+                stop = Stop::Tolerance;
+                break;
+            }
+        }
+        if self.max_iterations == 0 {
+            book.enter(&Accepted { x: projection.m.as_slice(), value: 0.0, step: 0.0 }, 0.0, None);
+        }
+        book.close(Ok(stop), |m| components(d, m))
+    }
+}
+
+/// L with L'L = M: the eigenvectors of M times the roots of its eigenvalues.
+fn components(d: usize, m: &[f64]) -> Result<crate::metric::Metric> {
+    let m = Matrix::new(d, d, m.to_vec())?;
+    let failed = || Error::Parameter {
+        name: "bounds",
+        value: "too far from the data".to_owned(),
+        bound: "such that the metric stays finite".to_owned(),
+    };
+    if m.as_slice().iter().any(|v| !v.is_finite()) {
+        return Err(failed());
+    }
+    let (values, vectors) = linalg::symmetric_eigen(&m).ok_or_else(failed)?;
+    let l = Matrix::from_fn(d, d, |i, j| values[i].max(0.0).sqrt() * vectors[(i, j)]);
+    metric_of(super::pca::with_fixed_signs(l))
+}
+
+/// Percentiles of the squared distances between (at most 1000 evenly spread) rows, times `scale`,
+/// interpolated linearly as numpy does; at least 1e-9.
+fn percentiles(x: &Matrix, scale: f64, at: (f64, f64), watch: &Watch) -> Result<(f64, f64)> {
+    let n = x.rows();
+    let rows: Vec<usize> = (0..n).step_by(n.div_ceil(BOUND_ROWS).max(1)).collect();
+    let points = x.select_rows(&rows).transpose();
+    let mut all = Vec::with_capacity(rows.len() * rows.len() / 2);
+    for (p, &i) in rows.iter().enumerate() {
+        watch.check()?;
+        let mut sq = vec![0.0; p];
+        linalg::sq_dists(&mut sq, x.row(i), &points, 0);
+        all.extend(sq.iter().map(|sq| scale * sq));
+    }
+    let mut percentile = |percent: f64| {
+        let Some(last) = all.len().checked_sub(1) else {
+            return 1.0;
+        };
+        let place = percent / 100.0 * last as f64;
+        let below = (place.floor() as usize).min(last);
+        let (_, &mut low, above) = all.select_nth_unstable_by(below, f64::total_cmp);
+        let high = above.iter().copied().fold(f64::INFINITY, f64::min);
+        let share = place - below as f64;
+        let value = if high.is_finite() { low + share * (high - low) } else { low };
+        value.max(1e-9)
+    };
+    Ok((percentile(at.0), percentile(at.1)))
+}
+
+/// Pairs of rows of one class and of two classes.
+pub struct Pairs {
+    /// Of one class.
+    pub similar: Vec<(usize, usize)>,
+    /// Of two classes.
+    pub dissimilar: Vec<(usize, usize)>,
+}
+
+impl Pairs {
+    /// Draws up to `wanted` pairs of each kind, all different, none of equal rows, rows in proportion to
+    /// their weights. There are fewer where the sample does not have them.
+    pub fn draw(sample: &Sample<'_>, wanted: usize, seed: u64) -> Self {
+        /// Draws for each pair that is wanted, before giving up.
+        const PATIENCE: usize = 20;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut cumulated = Vec::with_capacity(sample.weight.len());
+        let mut total = 0.0;
+        for w in sample.weight {
+            total += w;
+            cumulated.push(total);
+        }
+        let last = cumulated.len().saturating_sub(1);
+        let mut row = || {
+            let place = rng.random::<f64>() * total;
+            cumulated.partition_point(|c| *c <= place).min(last)
+        };
+        let mut draw = |same: bool| {
+            let (mut seen, mut pairs) = (BTreeSet::new(), Vec::new());
+            let mut left = wanted.saturating_mul(PATIENCE);
+            while pairs.len() < wanted && left > 0 && last > 0 {
+                left -= 1;
+                let (i, j) = (row(), row());
+                let fits = i != j && (sample.class[i] == sample.class[j]) == same;
+                if fits && sample.x.row(i) != sample.x.row(j) && seen.insert((i.min(j), i.max(j))) {
+                    pairs.push((i, j));
+                }
+            }
+            pairs
+        };
+        Self { similar: draw(true), dissimilar: draw(false) }
+    }
+}
+
+/// The state of the projections: M, and a multiplier and a slack for each pair.
+pub struct Projection {
+    /// M. // (d, d)
+    pub m: Matrix,
+    /// Difference of the two rows and whether they shall be near, for each pair.
+    pairs: Vec<(Vec<f64>, bool)>,
+    /// lambda of each pair: those that shall be near, then the others.
+    pub lambda: Vec<f64>,
+    /// xi of each pair.
+    pub xi: Vec<f64>,
+    /// Before the last round.
+    before: Vec<f64>,
+    gamma: f64,
+    /// Trace and log-determinant are kept for the divergence: M0 and log det M - log det M0.
+    prior: Matrix,
+    log_det: f64,
+    bounds: (f64, f64),
+}
+
+impl Projection {
+    /// Starts from the prior, with all multipliers zero. `bounds` are u and l.
+    pub fn new(
+        prior: Matrix,
+        similar: &[Vec<f64>],
+        dissimilar: &[Vec<f64>],
+        bounds: (f64, f64),
+        gamma: f64,
+    ) -> Self {
+        let pairs: Vec<(Vec<f64>, bool)> = (similar.iter().map(|v| (v.clone(), true)))
+            .chain(dissimilar.iter().map(|v| (v.clone(), false)))
+            .collect();
+        let xi = pairs.iter().map(|(_, near)| if *near { bounds.0 } else { bounds.1 }).collect();
+        let (lambda, before) = (vec![0.0; pairs.len()], vec![0.0; pairs.len()]);
+        Self { m: prior.clone(), pairs, lambda, xi, before, gamma, prior, log_det: 0.0, bounds }
+    }
+
+    /// Projects on every constraint once. Returns the change of the multipliers: the sum of
+    /// |lambda - lambda before| over |lambda| + |lambda before|.
+    pub fn round(&mut self) -> f64 {
+        let d = self.m.rows();
+        let damped = self.gamma / (self.gamma + 1.0);
+        let mut mv = vec![0.0; d];
+        for (c, (v, near)) in self.pairs.iter().enumerate() {
+            symmetric_times(self.m.as_slice(), v, &mut mv);
+            let q = dot(v, &mv);
+            // Rows that no metric tells apart cannot be moved.
+            if q.is_nan() || q <= 0.0 {
+                continue;
+            }
+            let sign = if *near { 1.0 } else { -1.0 };
+            let alpha = self.lambda[c].min(damped * sign * (1.0 / q - 1.0 / self.xi[c]));
+            if alpha == 0.0 {
+                continue;
+            }
+            self.lambda[c] -= alpha;
+            self.xi[c] = 1.0 / (1.0 / self.xi[c] + sign * alpha / self.gamma);
+            let shrunk = 1.0 - sign * alpha * q;
+            let beta = sign * alpha / shrunk;
+            // det(M + beta M v v' M) = det(M) (1 + beta q), and 1 + beta q = 1 / shrunk.
+            self.log_det -= shrunk.ln();
+            add_outer(self.m.as_mut_slice(), beta, &mv);
+        }
+        let norm = |v: &[f64]| dot(v, v).sqrt();
+        let size = norm(&self.lambda) + norm(&self.before);
+        let change: f64 = self.lambda.iter().zip(&self.before).map(|(a, b)| (a - b).abs()).sum();
+        self.before.copy_from_slice(&self.lambda);
+        if size > 0.0 { change / size } else { 0.0 }
+    }
+
+    /// The value that is minimised, less its constant: the divergence of M from the prior, which must be
+    /// a multiple of the identity, and gamma times that of the slacks.
+    fn divergence(&self) -> f64 {
+        let d = self.m.rows();
+        let trace: f64 = (0..d).map(|k| self.m[(k, k)] / self.prior[(k, k)]).sum();
+        let slack: f64 = (self.xi.iter().zip(&self.pairs))
+            .map(|(xi, (_, near))| {
+                let ratio = xi / if *near { self.bounds.0 } else { self.bounds.1 };
+                ratio - ratio.ln() - 1.0
+            })
+            .sum();
+        trace - self.log_det - d as f64 + self.gamma * slack
+    }
+}
