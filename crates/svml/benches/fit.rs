@@ -1,4 +1,4 @@
-//! Whole fits with default parameters, each beside one Cholesky factorisation of the |S| of its final
+//! Whole fits with the default parameters and with those of the paper, each beside one Cholesky factorisation of the |S| of its final
 //! machine, and with each optimiser.
 //!
 //! The largest takes minutes: `cargo bench --bench fit -- 15000` for it alone.
@@ -17,21 +17,24 @@ fn data(rows: usize, features: usize) -> Dataset {
 fn fit(c: &mut Criterion) {
     let mut group = c.benchmark_group("fit");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    let protocols = [("default", Params::default()), ("paper", Params::paper())];
     for (n, d) in [(650, 15), (2000, 10), (15_000, 10)] {
         let data = data(n, d);
-        group.bench_function(BenchmarkId::new("default", format!("n={n},d={d}")), |b| {
-            b.iter(|| Model::fit(&data, &Params::default()).unwrap());
-        });
-        let model = Model::fit(&data, &Params::default()).unwrap();
-        let z = model.transform(model.support_vectors()).unwrap();
-        unit::cholesky(&mut group, &format!(",n={n},d={d}"), &z, 1.0 / model.cost());
+        for (name, params) in &protocols {
+            group.bench_function(BenchmarkId::new(*name, format!("n={n},d={d}")), |b| {
+                b.iter(|| Model::fit(&data, params).unwrap());
+            });
+            let model = Model::fit(&data, params).unwrap();
+            let z = model.transform(model.support_vectors()).unwrap();
+            unit::cholesky(&mut group, &format!(",{name},n={n},d={d}"), &z, 1.0 / model.cost());
+        }
     }
     let data = data(650, 15);
     for (name, optimiser) in
         [("lbfgs", Optimiser::Lbfgs), ("conjugate_gradients", Optimiser::ConjugateGradients)]
     {
         group.bench_function(BenchmarkId::new(name, "n=650,d=15"), |b| {
-            let params = Params { optimiser, ..Default::default() };
+            let params = Params { optimiser, ..Params::paper() };
             b.iter(|| Model::fit(&data, &params).unwrap());
         });
     }

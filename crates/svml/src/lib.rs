@@ -52,6 +52,7 @@
 //! | section 3.3, ITML | [`learn::itml`] |
 //! | section 5.1, principal components | [`learn::pca`] |
 //! | beyond the paper: a start from gradients | [`learn::gop`] |
+//! | beyond the paper: the form chosen from the data | [`learn::auto`] |
 //! | section 5, the Euclidean machine with cross-validation | [`select`] |
 //! | equation (6), nearest neighbours | [`neighbours`] |
 //! | section 3.4, a machine after another learner | [`Model::fit_after`] |

@@ -18,7 +18,7 @@ use crate::multiclass::Ensemble;
 
 /// First bytes of a model file: a name, and bytes that a text-mode transfer would alter.
 const MAGIC: [u8; 8] = *b"SVML\r\n\x1a\n";
-/// Version of the format that is written. Version 1 (two classes, no probabilities) is read as
+/// Version of the format that is written. Versions 1 (two classes, no probabilities) and 2 are read as
 /// well; a file of a later version is refused.
 const VERSION: u32 = 3;
 /// Magic, version, header length.
