@@ -30,6 +30,7 @@ fn help_of_every_command() {
         assert_snapshot!(format!("help-{command}"), help(&[command, "--help"]));
     }
     assert_snapshot!("help-data", help(&["data", "--help"]));
+    assert_snapshot!("help-data-list", help(&["data", "list", "--help"]));
     assert_snapshot!("help-data-fetch", help(&["data", "fetch", "--help"]));
 }
 

@@ -95,7 +95,8 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
     files::write(&model_file, exported.text.as_bytes())?;
     if !options.quiet {
         console.note(&format!(
-            "C = {}, nSV = {}; model in {model_file}, map in {map}",
+            "form {}, C = {}, nSV = {}; model in {model_file}, map in {map}",
+            model.metric().form(),
             crate::command::show::digits(model.cost()),
             model.support_rows().len()
         ));
