@@ -19,9 +19,11 @@ fn small_sets() -> impl Iterator<Item = &'static UciSet> {
 }
 
 /// Seeds that the constants were chosen on.
-const CHOSEN_ON: std::ops::Range<u64> = 1000..1040;
+const CHOSEN_ON: std::ops::Range<u64> = 1000..1200;
+/// Those of them on which everything that was tried is shown.
+const TRIED_ON: std::ops::Range<u64> = 1000..1040;
 /// Seeds that nothing was chosen on.
-const CHECKED_ON: std::ops::Range<u64> = 2000..2200;
+const CHECKED_ON: std::ops::Range<u64> = 3000..3200;
 /// Draws of generated data.
 const DRAWS: std::ops::Range<u64> = 0..40;
 /// Rows to train on and to test on.
@@ -41,18 +43,18 @@ fn plan() -> Vec<Job> {
         method: method.to_owned(),
     };
     let mut plan = Vec::new();
-    for (seeds, others) in [(CHECKED_ON, &OTHERS[..]), (CHOSEN_ON, &TRIED[..])] {
+    for seed in DRAWS {
+        for (recipe, ..) in GENERATED {
+            plan.extend([GRID, DEFAULT, "paper"].map(|method| job(recipe, seed, method)));
+        }
+    }
+    for (seeds, others) in [(CHECKED_ON, &OTHERS[..]), (TRIED_ON, &TRIED[..])] {
         for seed in seeds {
             for set in small_sets() {
                 plan.push(job(set.name, seed, GRID));
                 plan.push(job(set.name, seed, DEFAULT));
                 plan.extend(others.iter().map(|(name, _)| job(set.name, seed, name)));
             }
-        }
-    }
-    for seed in DRAWS {
-        for (recipe, ..) in GENERATED {
-            plan.extend([GRID, DEFAULT, "paper"].map(|method| job(recipe, seed, method)));
         }
     }
     plan
@@ -181,7 +183,7 @@ fn report(results: &Results) -> Result<String, String> {
          The seven small data sets of the paper, {count} random splits of 80 % to train on and 20 % to test on \
          (seeds {} to {}). All methods see the same splits, and only the training rows. The grid is the Euclidean RBF \
          machine with sigma^2 in {{4, 2, 1, 1/2, 1/4}} d and C in {{0.1, 1, 10, 100}} by 5-fold cross-validation. \
-         The constants in the rule of the defaults were chosen on other splits (seeds {} to {} and twenty more; last table). \
+         The constants in the rule of the defaults were chosen on other splits (seeds {} to {}). \
          Errors and differences are in percent, with standard errors.\n\n## Errors\n\n",
         CHECKED_ON.start,
         CHECKED_ON.end - 1,
@@ -274,19 +276,19 @@ fn report(results: &Results) -> Result<String, String> {
         );
     }
     text += &format!(
-        "\n## What was tried\n\nOn the splits that the constants were chosen on (seeds {} to {}): paired differences to the grid, \
+        "\n## What was tried\n\nOn some of the splits that the constants were chosen on (seeds {} to {}): paired differences to the grid, \
          and time as a share of the grid's.\n\n",
-        CHOSEN_ON.start,
-        CHOSEN_ON.end - 1
+        TRIED_ON.start,
+        TRIED_ON.end - 1
     );
     text += &head("method", "mean | time");
     text = text.replace("| mean | time |\n|---|", "| mean | time |\n|---|---|");
     for (method, words) in [(DEFAULT, "the default")].into_iter().chain(TRIED) {
-        let (differences, mean) = over_sets(results, CHOSEN_ON, method)?;
+        let (differences, mean) = over_sets(results, TRIED_ON, method)?;
         let (mut spent, mut grid) = (0.0, 0.0);
         for name in &names {
-            spent += seconds(&column(results, name, CHOSEN_ON, method)?);
-            grid += seconds(&column(results, name, CHOSEN_ON, GRID)?);
+            spent += seconds(&column(results, name, TRIED_ON, method)?);
+            grid += seconds(&column(results, name, TRIED_ON, GRID)?);
         }
         let last = format!("{} | {:.2}", bold(&mean), spent / grid);
         text += &line(words, differences.iter().map(bold).collect(), last);

@@ -124,16 +124,17 @@ pub struct TrainingData {
 #[derive(Args, Clone, Debug)]
 pub struct Learning {
     /// Structure of L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full (all
-    /// entries), rank=R (a map into R dimensions), or auto, which chooses from the data [default: auto]
+    /// entries), rank=R (a map into R dimensions), or auto, which learns sphere, diagonal and, where it
+    /// promises something, low rank, and chooses by the errors on rows held out [default: auto]
     #[arg(long, value_parser = parsed::<FormChoice>, value_name = "FORM")]
     pub form: Option<FormChoice>,
-    /// How metric and C are validated while they are learned: hold_out (half of the rows train, a quarter
-    /// validates, a quarter says when to stop), k_fold=K, or leave_one_out (in closed form) [default:
-    /// k_fold=5]
+    /// How metric and C are validated while they are learned: k_fold=K (each of K parts by machines
+    /// trained on the others), hold_out (half of the rows train, a quarter validates, a quarter says when
+    /// to stop) or leave_one_out (in closed form) [default: k_fold=5]
     #[arg(long, value_parser = parsed::<Criterion>, value_name = "CRITERION")]
     pub criterion: Option<Criterion>,
-    /// As in the paper: a full L, the hold-out criterion on the sigmoid 1/(1 + exp(5 z)) of the margins,
-    /// conjugate gradients; what is given besides holds
+    /// As in the paper: a full L, the hold-out criterion on the sigmoid 1/(1 + exp(5 z)) of the margins z
+    /// instead of the squared hinge max(0, 1 - z)^2, conjugate gradients; what is given besides holds
     #[arg(long)]
     pub paper: bool,
     /// Weights of the classes: none, or balanced (every class counts the same: rows / (classes x rows of
@@ -176,7 +177,7 @@ pub struct Train {
     /// Seconds after which the best model so far is taken [default: no limit]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub time_limit: Option<f64>,
-    /// File for a table of the steps: loss, errors, C, support vectors
+    /// File for a table of the steps: form, loss, errors, C, support vectors
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
     /// Print the result as JSON
@@ -246,7 +247,7 @@ pub struct Compare {
     /// Data to compare on.
     #[command(flatten)]
     pub data: TrainingData,
-    /// Methods, separated by commas: svml, svml:FORM (such as svml:diagonal), pca, nca, lmnn (each also
+    /// Methods, separated by commas: svml, svml:FORM (such as svml:diagonal; else as --form says), pca, nca, lmnn (each also
     /// with :rank=R), itml, or euclidean, which is always there to be compared with [default:
     /// svml,euclidean]
     #[arg(long, value_delimiter = ',', value_parser = parsed::<Choice>, value_name = "METHODS")]
@@ -277,7 +278,7 @@ pub struct Show {
 pub enum Kind {
     /// Rows in the two leading directions of the metric, over what the model decides
     Map,
-    /// Loss and errors, step by step
+    /// Loss and errors, step by step, form by form
     Trace,
     /// The matrix M = L'L with the names of the features
     Metric,

@@ -105,22 +105,19 @@ impl Console {
         let _ = writeln!(std::io::stderr(), "svml: {text}");
     }
 
-    /// Progress of up to `total` pieces of work.
-    pub fn progress(&self, total: u64, most: bool) -> Progress {
+    /// Progress of work in pieces called `unit`; with `most` it may end before all are done.
+    pub fn progress(&self, unit: &'static str, most: bool) -> Progress {
         let terminal = !self.quiet && std::io::stderr().is_terminal();
         let bar = terminal.then(|| {
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-            let of = if most { "at most " } else { "" };
-            let template =
-                format!("[{{bar:24}}] {{pos}} of {of}{{len}}, {of}{{eta}} left  {{msg}}");
-            if let Ok(style) = ProgressStyle::with_template(&template) {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("[{bar:24}] {msg}") {
                 bar.set_style(style.progress_chars("=> "));
             }
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
         let now = Instant::now();
-        Progress { bar, console: self.clone(), total, most, started: now, last: now }
+        Progress { bar, console: self.clone(), unit, most, started: now, last: now }
     }
 }
 
@@ -128,7 +125,7 @@ impl Console {
 pub struct Progress {
     bar: Option<ProgressBar>,
     console: Console,
-    total: u64,
+    unit: &'static str,
     most: bool,
     started: Instant,
     last: Instant,
@@ -138,23 +135,28 @@ pub struct Progress {
 const EVERY: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// `done` pieces are done.
-    pub fn at(&mut self, done: u64, text: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
-            bar.set_message(text.to_owned());
-        } else if self.last.elapsed() >= EVERY {
-            self.last = Instant::now();
-            let of = if self.most { "at most " } else { "" };
-            let spent = self.started.elapsed().as_secs_f64();
-            let left = match done {
-                0 => String::new(),
-                _ => {
-                    let rest = self.total.saturating_sub(done) as f64 * spent / done as f64;
-                    format!(", {of}{rest:.0} s left")
-                }
-            };
-            self.console.note(&format!("{done} of {of}{}{left}: {text}", self.total));
+    /// `done` pieces are done, `left` are, or at most are, to do.
+    pub fn at(&mut self, done: u64, left: u64, text: &str) {
+        if self.bar.is_none() && self.last.elapsed() < EVERY {
+            return;
+        }
+        self.last = Instant::now();
+        let (unit, of) = (self.unit, if self.most { "at most " } else { "" });
+        let time = match done {
+            0 => String::new(),
+            _ => {
+                let rest = left as f64 * self.started.elapsed().as_secs_f64() / done as f64;
+                format!(", {of}{rest:.0} s left")
+            }
+        };
+        let text = format!("{unit} {done} of {of}{}{time}: {text}", done + left);
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(done + left);
+                bar.set_position(done);
+                bar.set_message(text);
+            }
+            None => self.console.note(&text),
         }
     }
 }

@@ -86,9 +86,19 @@ impl FromStr for Choice {
 }
 
 impl Choice {
-    /// Whether an interrupt is answered by the fit; the others are ended at once.
-    pub fn can_be_ended(self) -> bool {
-        self != Self::Euclidean
+    /// Most steps of learning: of each form that is tried, and how many of these there are.
+    pub fn most_steps(self, learning: &Learning) -> (u64, u64) {
+        match self {
+            Self::Svml(form) => {
+                let params = params(learning, form);
+                let forms = if params.form == FormChoice::Auto { 3 } else { 1 };
+                (params.max_iterations as u64, forms)
+            }
+            Self::Euclidean | Self::After(Learner::Pca, _) => (1, 1),
+            Self::After(Learner::Nca, _) => (Nca::default().max_iterations as u64, 1),
+            Self::After(Learner::Lmnn, _) => (Lmnn::default().max_iterations as u64, 1),
+            Self::After(Learner::Itml, _) => (Itml::default().max_iterations as u64, 1),
+        }
     }
 
     /// Learns by this method.
@@ -100,7 +110,7 @@ impl Choice {
     ) -> svml::Result<Model> {
         match self {
             Self::Svml(form) => Model::fit_with(data, &params(learning, form), control),
-            Self::Euclidean => Model::fit_euclidean(data, &grid(learning)),
+            Self::Euclidean => Model::fit_euclidean_with(data, &grid(learning), control),
             Self::After(learner, rank) => {
                 let rank = rank.or(match learning.form {
                     Some(FormChoice::Fixed(Form::Rank(rank))) => Some(rank),

@@ -33,7 +33,8 @@ fn train_writes_what_the_library_learns() {
     let expected = Model::fit(&data, &Params { seed: 3, ..Params::default() }).unwrap();
     assert!(std::fs::read(sandbox.path("m.svml")).unwrap() == expected.to_bytes().unwrap());
     let trace = sandbox.read("t.csv");
-    assert!(trace.starts_with("step,loss,train_error,"));
+    assert!(trace.starts_with("step,form,loss,train_error,"));
+    assert!(trace.contains("\n0,sphere,") && trace.contains(",diagonal,"), "{trace}");
     assert_eq!(trace.lines().count(), expected.report().trace.len() + 1);
 }
 
@@ -60,6 +61,46 @@ fn train_as_json() {
     assert_eq!(value["model"], "m");
     assert!(value["cost"].as_f64().unwrap() > 0.0);
     assert_eq!(value["relevance"].as_array().unwrap().len(), 10);
+    // Nothing was compared: the form was given.
+    assert_eq!(value["candidates"], serde_json::json!([]));
+}
+
+#[test]
+fn without_a_form_it_is_chosen_and_said_against_which_others() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(200));
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
+    let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
+    assert_eq!(value["method"]["svml"]["form"], "auto");
+    assert_eq!(value["method"]["svml"]["criterion"], "k_fold=5");
+    let candidates = value["candidates"].as_array().unwrap();
+    assert!(candidates.len() >= 2, "{candidates:?}");
+    let chosen: Vec<&Value> = candidates.iter().filter(|c| c["chosen"] == true).collect();
+    assert_eq!(chosen.len(), 1);
+    assert_eq!((&chosen[0]["form"], &chosen[0]["cost"]), (&value["form"], &value["cost"]));
+    let trained = sandbox.svml(&["train", "t.csv", "-o", "m", "--json", "-q"]).code(0).out;
+    assert_eq!(json(&trained)["candidates"], value["candidates"]);
+
+    let form = value["form"].as_str().unwrap();
+    let shown = sandbox.svml(&["show", "m"]).code(0).out;
+    assert!(shown.contains(&format!("criterion k_fold=5, form auto: {form} chosen")), "{shown}");
+    assert!(shown.contains("Steps            sphere 0 to "), "{shown}");
+    for text in [&run.out, &shown] {
+        assert!(text.contains(&format!("Of the forms compared, {form} was chosen")), "{text}");
+        for candidate in candidates {
+            let form = candidate["form"].as_str().unwrap();
+            let error = format!("{:.1} %", 100.0 * candidate["error"].as_f64().unwrap());
+            let mark = if candidate["chosen"] == true { "  chosen" } else { "" };
+            let row = |line: &&str| line.trim_start().starts_with(form);
+            let rows: Vec<&str> = text.lines().filter(row).collect();
+            assert!(rows.iter().any(|r| r.ends_with(&format!("{error}{mark}"))), "{text}");
+        }
+        // Five folds have no hold-out rows.
+        assert!(!text.contains("hold-out"), "{text}");
+    }
+    sandbox.svml(&["plot", "m", "-o", "t.svg", "--kind", "trace"]).code(0);
+    let picture = sandbox.read("t.svg");
+    assert!(picture.contains(">sphere") && picture.contains(&format!("{form} was chosen")));
 }
 
 #[test]
@@ -104,11 +145,13 @@ fn the_methods_that_the_paper_compares_with() {
         assert!(sandbox.svml(&["show", "m"]).code(0).out.contains("then width and C by 5-fold"));
         sandbox.svml(&["evaluate", "m", "t.csv"]).code(0);
     }
-    let args = ["compare", "t.csv", "--splits", "2", "--methods", "nca,pca:rank=4,itml,lmnn", "-q"];
+    let methods = "svml,svml:diagonal,nca,lmnn,itml,pca:rank=2,euclidean";
+    let args = ["compare", "t.csv", "--splits", "2", "--methods", methods, "-q"];
     let out = sandbox.svml(&args).code(0).out;
-    for method in ["euclidean", "nca", "pca:rank=4", "itml", "lmnn"] {
-        assert!(out.lines().any(|line| line.starts_with(method)), "{method}\n{out}");
-    }
+    let first = |line: &str| line.split_whitespace().next().unwrap_or("").to_owned();
+    let rows: Vec<String> = out.lines().skip(3).take(7).map(first).collect();
+    let expected = ["euclidean", "svml", "svml:diagonal", "nca", "lmnn", "itml", "pca:rank=2"];
+    assert_eq!(rows, expected, "{out}");
     let run = sandbox.svml(&["compare", "t.csv", "--methods", "itml:rank=2"]).code(2);
     assert!(run.err.contains("lmnn (each also with :rank=R) or itml"), "{}", run.err);
 }
@@ -216,6 +259,19 @@ fn evaluate_measures() {
 }
 
 #[test]
+fn show_repeats_the_warnings() {
+    let sandbox = Sandbox::new();
+    let rows: String =
+        (0..40).map(|i| format!("{i},7,{}\n", if i < 20 { "x" } else { "y" })).collect();
+    sandbox.write("t.csv", &format!("a,b,class\n{rows}"));
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
+    assert!(run.err.contains("warning: column b is constant"), "{}", run.err);
+    let shown = sandbox.svml(&["show", "m"]).code(0).out;
+    assert!(shown.contains("Warning: column b is constant and was left out"), "{shown}");
+    assert!(shown.contains("Probabilities    yes"), "{shown}");
+}
+
+#[test]
 fn transform_maps_rows() {
     let sandbox = Sandbox::with_model();
     sandbox.svml(&["transform", "m.svml", "train.csv", "-o", "z.csv"]).code(0);
@@ -274,8 +330,10 @@ fn every_picture_is_drawn() {
 #[test]
 fn the_demo_writes_what_it_says() {
     let sandbox = Sandbox::new();
+    let started = std::time::Instant::now();
     let run = sandbox.svml(&["demo", "--out", "d"]).code(0);
-    assert!(run.out.contains("svml: the metric is learned"));
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    assert!(run.out.contains("svml: metric learned, "));
     for file in [
         "map.svg",
         "map-usual.svg",

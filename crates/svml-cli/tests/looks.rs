@@ -30,6 +30,7 @@ fn help_of_every_command() {
         assert_snapshot!(format!("help-{command}"), help(&[command, "--help"]));
     }
     assert_snapshot!("help-data", help(&["data", "--help"]));
+    assert_snapshot!("help-data-list", help(&["data", "list", "--help"]));
     assert_snapshot!("help-data-fetch", help(&["data", "fetch", "--help"]));
 }
 
@@ -63,6 +64,10 @@ fn tables() {
     assert_snapshot!("compare", masked(&compare));
     let train = run(&[&["train", "train.csv", "-o", "x.svml"], &sandbox::FULL[..]].concat());
     assert_snapshot!("train", masked(&train).replace("x0 0.0, ", ""));
+    // The form is chosen.
+    let train = run(&["train", "train.csv", "-o", "auto.svml"]);
+    assert_snapshot!("train-auto", masked(&train).replace("x0 0.0, ", ""));
+    assert_snapshot!("show-auto", masked(&run(&["show", "auto.svml"]).replace('#', "")));
     assert_snapshot!("data-list", run(&["data", "list", "--dir", "d"]));
 }
 

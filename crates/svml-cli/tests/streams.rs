@@ -94,13 +94,35 @@ fn ctrl_c_during_a_long_fit_saves_the_best_so_far() {
     sandbox.write_table("t.csv", &generated(9000));
     // One thread, so that it is long on any machine.
     let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
-    let run = interrupted(&sandbox, &args, "of at most 100", "-INT").code(130);
+    let run = interrupted(&sandbox, &args, "form sphere, loss", "-INT").code(130);
     assert!(run.err.contains("interrupted: finishing with the best so far"), "{}", run.err);
     assert!(run.err.contains("the best model so far, of step"), "{}", run.err);
     assert!(run.err.contains("is saved in m.svml"), "{}", run.err);
     let model = Model::load(sandbox.path("m.svml")).unwrap();
     assert_eq!(model.report().stop, Some(svml::optimise::Stop::Interrupted));
     assert!(sandbox.svml(&["show", "m.svml"]).code(0).out.contains("it was interrupted"));
+}
+
+/// What a later form has not finished does not count, what an earlier one has is not lost.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_while_a_later_form_is_learned_saves_the_earlier_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(2500));
+    let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
+    let run = interrupted(&sandbox, &args, "form low rank, loss", "-INT").code(130);
+    assert!(run.err.contains("form diagonal, loss"), "{}", run.err);
+    let model = Model::load(sandbox.path("m.svml")).unwrap();
+    assert_eq!(model.report().stop, Some(svml::optimise::Stop::Interrupted));
+    assert_eq!(model.metric().form(), svml::Form::Diagonal);
+    let saved = format!("best model so far, of step {}, is saved", model.report().best);
+    assert!(run.err.contains(&saved), "{}", run.err);
+    let shown = sandbox.svml(&["show", "m.svml"]).code(0).out;
+    assert!(shown.contains("form auto: diagonal, compared with no other"), "{shown}");
+    assert!(shown.contains(", low rank "), "{shown}");
+    let args = ["train", "t.csv", "-o", "n.svml", "--threads", "1", "--form", "full"];
+    let run = interrupted(&sandbox, &args, "of at most 100, at most ", "-INT").code(130);
+    assert!(!run.err.contains("form "), "{}", run.err);
 }
 
 #[cfg(unix)]
@@ -146,8 +168,12 @@ fn ctrl_c_ends_what_has_no_result_to_keep() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(6000));
     let args = ["train", "t.csv", "-o", "m.svml", "--method", "euclidean"];
-    interrupted(&sandbox, &args, "classes in column", "-INT").code(130);
+    let run = interrupted(&sandbox, &args, "classes in column", "-INT").code(130);
+    assert!(run.err.contains("nothing was written"), "{}", run.err);
     assert!(!sandbox.path("m.svml").exists());
+    let args = [&args[..], &["--time-limit", "0.01"]].concat();
+    let run = sandbox.svml(&args).code(1);
+    assert!(run.err.contains("raise --time-limit"), "{}", run.err);
 }
 
 #[cfg(unix)]
@@ -156,7 +182,7 @@ fn an_interrupted_comparison_shows_what_is_done() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(300));
     let args = ["compare", "t.csv", "--splits", "10000"];
-    let run = interrupted(&sandbox, &args, "of 20000", "-INT").code(130);
+    let run = interrupted(&sandbox, &args, " of 20000, ", "-INT").code(130);
     assert!(run.out.contains("euclidean") && run.out.contains("svml"), "{}", run.out);
     assert!(run.err.contains("interrupted after "), "{}", run.err);
 }
@@ -170,7 +196,7 @@ fn a_terminal_gets_a_bar_and_colour_unless_it_refuses() {
         return;
     }
     let sandbox = Sandbox::new();
-    sandbox.write_table("t.csv", &generated(4000));
+    sandbox.write_table("t.csv", &generated(1500));
     let rows: String =
         (0..40).map(|i| format!("{i},7,{}\n", if i < 20 { "x" } else { "y" })).collect();
     sandbox.write("constant.csv", &format!("a,b,class\n{rows}"));
@@ -185,7 +211,7 @@ fn a_terminal_gets_a_bar_and_colour_unless_it_refuses() {
         Run::from(command.output().unwrap()).code(0).out
     };
     let shown = on_terminal("train t.csv -o m", false);
-    assert!(shown.contains("of at most 100") && shown.contains("left"), "{shown}");
+    assert!(shown.contains("of at most ") && shown.contains(" s left: form diagonal"), "{shown}");
     assert!(shown.contains("[") && shown.contains("\r"), "{shown}");
     let quiet = on_terminal("--quiet train t.csv -o m", false);
     assert_eq!(quiet.trim(), "");

@@ -90,6 +90,41 @@ fn a_full_metric_and_a_euclidean_one() {
 }
 
 #[test]
+fn several_forms_one_after_the_other() {
+    let data = Generator::default().generate().unwrap().data;
+    let model = Model::fit(&data, &Params::default()).unwrap();
+    all("auto", &model, &data);
+    let trace = Trace::new(&model).unwrap();
+    let names: Vec<&str> = trace.stages.iter().map(|(name, ..)| name.as_str()).collect();
+    assert_eq!(names[..2], ["sphere", "diagonal"]);
+    assert_eq!(trace.chosen, Some(model.metric().form().to_string()));
+    let svg = trace.draw("Learning curve").svg().to_owned();
+    for (name, ..) in &trace.stages {
+        assert!(svg.contains(&format!(">{name}</text>")), "{name}");
+    }
+    // Too many steps of one form for the names of the others to fit above their own.
+    let mut long = trace.clone();
+    let (_, _, last) = long.stages.last_mut().unwrap();
+    *last += 200;
+    for step in trace.iteration.len()..=*last {
+        long.iteration.push(step as f64);
+        long.loss.push(0.3);
+        long.errors.iter_mut().for_each(|(_, values)| values.push(7.0));
+    }
+    let picture = long.draw("Learning curve");
+    check("auto-long-trace", &picture);
+    assert!(picture.svg().contains(">sphere: steps 0\u{2013}"), "{}", picture.svg());
+    // The sphere is learned with folds whatever the criterion, so it has no hold-out rows.
+    let criterion = svml::criterion::Criterion::HoldOut;
+    let model = Model::fit(&data, &Params { criterion, ..Params::default() }).unwrap();
+    let trace = Trace::new(&model).unwrap();
+    let (name, hold) = trace.errors.last().unwrap();
+    assert_eq!(name, "hold-out rows");
+    assert!(hold[0].is_nan() && hold[trace.best].is_finite());
+    check("auto-hold-out-trace", &trace.draw("Learning curve"));
+}
+
+#[test]
 fn the_metric_of_another_learner() {
     let data = Generator { rows: 150, ..Default::default() }.generate().unwrap().data;
     let model = Model::fit_after(&data, svml::learn::Nca::default(), &Grid::default()).unwrap();

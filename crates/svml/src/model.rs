@@ -1,5 +1,6 @@
 //! A trained classifier: how columns are treated, the metric, the machine, and how it came about.
 
+use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -16,10 +17,9 @@ use crate::metric::{Form, Metric};
 use crate::model_file;
 use crate::multiclass::{Ensemble, decide, vote};
 use crate::optimise::Stop;
-use crate::params::{ClassWeight, Params};
+use crate::params::{ClassWeight, FormChoice, Params};
 use crate::select::{self, Grid};
 use crate::train::{Prepared, Trained};
-use crate::watch::Watch;
 
 /// How a model was obtained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,6 +72,55 @@ pub struct Report {
     pub residual: f64,
     /// What the user should know about the data or the fit.
     pub warnings: Vec<String>,
+}
+
+/// The steps in which one form of the metric was learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stage {
+    /// The form; `None` for low rank whose rank is not known, as learning was ended before it was
+    /// compared.
+    pub form: Option<Form>,
+    /// The first step, where the form starts.
+    pub first: usize,
+    /// The last step.
+    pub last: usize,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.form {
+            Some(form) => form.fmt(f),
+            None => f.write_str("low rank"),
+        }
+    }
+}
+
+impl Report {
+    /// The forms that were learned one after the other, with their steps of the trace: one if the form
+    /// was given.
+    pub fn stages(&self) -> Vec<Stage> {
+        let Method::Svml(params) = &self.method else {
+            return Vec::new();
+        };
+        let low = || self.candidates.iter().map(|c| c.form).find(|f| matches!(f, Form::Rank(_)));
+        let mut stages: Vec<Stage> = Vec::new();
+        for (k, step) in self.trace.iter().enumerate() {
+            match stages.last_mut() {
+                Some(stage) if step.step > 0.0 => stage.last = k,
+                _ => {
+                    let form = match (params.form, stages.len()) {
+                        (FormChoice::Fixed(form), _) => Some(form),
+                        (FormChoice::Auto, 0) => Some(Form::Sphere),
+                        (FormChoice::Auto, 1) => Some(Form::Diagonal),
+                        (FormChoice::Auto, _) => low(),
+                    };
+                    stages.push(Stage { form, first: k, last: k });
+                }
+            }
+        }
+        stages
+    }
 }
 
 /// A trained classifier.
@@ -180,9 +229,20 @@ impl Model {
 
     /// The usual alternative: Euclidean metric, width and C chosen by cross-validation on a grid.
     pub fn fit_euclidean(data: &Dataset, grid: &Grid) -> Result<Self> {
+        Self::fit_euclidean_with(data, grid, &mut Control::default())
+    }
+
+    /// As [`Model::fit_euclidean`], ended from outside: an interrupt, or the end of the time limit, is
+    /// [`Error::Interrupted`], as nothing is known before the whole grid is. There are no steps to
+    /// observe.
+    pub fn fit_euclidean_with(
+        data: &Dataset,
+        grid: &Grid,
+        control: &mut Control<'_>,
+    ) -> Result<Self> {
+        let watch = control.watch();
         let prepared = Prepared::new(data, &grid.class_weight, grid.seed)?;
         check_grid(&prepared, data, grid)?;
-        let watch = Watch::default();
         let selected = select::grid_search(&prepared.sample(), grid, &watch)?;
         let (metric, cost) = (selected.metric, selected.cost);
         let trained = prepared.train(&metric, cost, None, &watch)?;

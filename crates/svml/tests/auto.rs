@@ -77,6 +77,17 @@ fn the_report_says_what_was_compared() {
     let fixed = Model::fit(&data, &Params { form: Form::Diagonal.into(), ..Params::default() });
     assert!(fixed.unwrap().report().candidates.is_empty());
 
+    // Every step belongs to one form, in the order in which they were learned.
+    let stages = report.stages();
+    let forms: Vec<Form> = stages.iter().filter_map(|stage| stage.form).collect();
+    assert_eq!(forms[..2], [Form::Sphere, Form::Diagonal]);
+    assert!(forms[2..].iter().all(|form| matches!(form, Form::Rank(_))) && forms.len() <= 3);
+    let last = stages.last().unwrap().last;
+    assert_eq!((stages[0].first, last + 1), (0, trace.len()));
+    assert!(stages.windows(2).all(|pair| pair[0].last + 1 == pair[1].first));
+    let kept = stages.iter().find(|stage| (stage.first..=stage.last).contains(&report.best));
+    assert_eq!(kept.unwrap().form, Some(model.metric().form()));
+
     let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
     assert_eq!(loaded.report().candidates, report.candidates);
     assert_eq!(loaded.decision(data.x()).unwrap(), model.decision(data.x()).unwrap());
@@ -176,6 +187,12 @@ fn it_can_be_ended_at_any_moment() {
         let model = Model::fit_with(&data, &Params::default(), &mut control).unwrap();
         assert_eq!(model.report().stop, Some(Stop::Interrupted), "{last}");
         assert_eq!(model.report().trace.len(), last + 1);
+        // What was ended is not compared, so that its rank is not on record.
+        let names: Vec<String> = model.report().stages().iter().map(|s| s.to_string()).collect();
+        assert!(
+            ["sphere", "diagonal", "low rank"]
+                .starts_with(&names.iter().map(String::as_str).collect::<Vec<_>>())
+        );
         assert!(model.decision(data.x()).unwrap().as_slice().iter().all(|h| h.is_finite()));
     }
     for micros in [0, 100, 300, 1000, 3000, 10_000, 30_000, 100_000] {

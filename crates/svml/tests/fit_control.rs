@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use svml::learn::{Control, Step};
 use svml::optimise::{Optimiser, Stop};
-use svml::{Dataset, Error, Form, Generator, Model, Params};
+use svml::{Dataset, Error, Form, Generator, Grid, Model, Params};
 
 const FORMS: [Form; 4] = [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)];
 const BOTH: [Optimiser; 2] = [Optimiser::ConjugateGradients, Optimiser::Lbfgs];
@@ -263,6 +263,36 @@ fn a_flag_raised_before_the_start() {
     // The flag stays with its owner: lowered again, the same control serves for another fit.
     control.interrupt.store(false, Ordering::Relaxed);
     assert!(Model::fit_with(&generated(50), &Params::default(), &mut control).is_ok());
+}
+
+/// The grid has no best so far. Large enough for one kernel matrix after the other, and small enough for
+/// all at once.
+#[test]
+fn the_euclidean_grid_is_ended_within_a_fraction_of_a_second() {
+    for rows in [1500, 4000] {
+        let data = generated(rows);
+        let flag = Arc::new(AtomicBool::new(false));
+        let remote = flag.clone();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            remote.store(true, Ordering::Relaxed);
+            std::time::Instant::now()
+        });
+        let mut control = Control { interrupt: flag, ..Control::default() };
+        let result = Model::fit_euclidean_with(&data, &Grid::default(), &mut control);
+        let ended = std::time::Instant::now();
+        let waited = ended.saturating_duration_since(thread.join().unwrap());
+        assert!(matches!(result, Err(Error::Interrupted)), "{rows}");
+        // 200 ms where nothing else runs; tests run side by side.
+        assert!(waited < Duration::from_secs(2), "{rows}: {waited:?}");
+    }
+    let mut control = Control { time_limit: Some(Duration::from_millis(1)), ..Control::default() };
+    let error = Model::fit_euclidean_with(&generated(1500), &Grid::default(), &mut control);
+    assert!(matches!(error, Err(Error::Interrupted)));
+    let data = generated(100);
+    let watched =
+        Model::fit_euclidean_with(&data, &Grid::default(), &mut Control::default()).unwrap();
+    assert_eq!(watched, Model::fit_euclidean(&data, &Grid::default()).unwrap());
 }
 
 #[test]

@@ -72,7 +72,8 @@ pub fn measure(
         .iter()
         .map(|&method| Results { method, errors: Vec::new(), seconds: Vec::new() })
         .collect();
-    let mut progress = console.progress(splits * methods.len() as u64, false);
+    let mut progress = console.progress("fit", false);
+    let total = splits * methods.len() as u64;
     let mut done = 0;
     for split in 0..splits {
         let (train, test) = random_split(data.rows(), learning.seed.wrapping_add(split));
@@ -88,7 +89,7 @@ pub fn measure(
             let model = fitted?;
             of_split.push((model.error(&test)?, started.elapsed().as_secs_f64()));
             done += 1;
-            progress.at(done, &format!("split {}, {method}", split + 1));
+            progress.at(done, total - done, &format!("split {}, {method}", split + 1));
         }
         for (result, (error, seconds)) in results.iter_mut().zip(of_split) {
             result.errors.push(error);

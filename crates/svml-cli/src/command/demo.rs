@@ -40,7 +40,7 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
     let started = Instant::now();
     let grid = Model::fit_euclidean(train, &Grid::default()).map_err(failed)?;
     let grid_seconds = started.elapsed().as_secs_f64();
-    console.note("svml: metric, C and machine learned together ...");
+    console.note("svml: metric, C and machine learned together, the form of the metric chosen ...");
     let started = Instant::now();
     let model = Model::fit(train, &Params::default()).map_err(failed)?;
     let seconds = started.elapsed().as_secs_f64();
@@ -49,9 +49,10 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
         "{:32} {:>10}  {:>17}  {:>8}\n",
         "method", "test error", "hidden directions", "seconds"
     );
+    let learned = format!("svml: metric learned, {}", model.metric().form());
     for (name, model, seconds) in [
         ("usual: width and C from a grid", &grid, grid_seconds),
-        ("svml: the metric is learned", &model, seconds),
+        (learned.as_str(), &model, seconds),
     ] {
         let found = subspace_found(model.metric(), &model.scaler().scale, &generated.directions);
         // Writing to a string cannot fail.

@@ -127,7 +127,8 @@ fn download(
         .truncate(from == 0)
         .open(part)
         .map_err(|e| Failure::io(part, &e, "choose another folder with --dir"))?;
-    let mut progress = console.progress(length.unwrap_or(set.bytes), false);
+    let total = length.unwrap_or(set.bytes);
+    let mut progress = console.progress("byte", false);
     let mut reader = answer.body_mut().as_reader();
     let mut received = from;
     let mut chunk = vec![0; 1 << 16];
@@ -146,7 +147,7 @@ fn download(
         file.write_all(&chunk[..read])
             .map_err(|e| Failure::io(part, &e, "make room and run the same command again"))?;
         received += read as u64;
-        progress.at(received, set.name);
+        progress.at(received, total.saturating_sub(received), set.name);
     }
     match length {
         Some(length) if received < length => Err(broken(received, String::new())),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use svml::model::{Report, Stage};
 use svml::{Form, Model};
 
 use crate::args::Show;
@@ -13,6 +14,9 @@ use crate::files;
 
 /// Most features, eigenvalues or classes that are listed.
 const LISTED: usize = 30;
+
+/// Eigenvalues below this share of the largest are rounding.
+const ZERO: f64 = 1e-12;
 
 /// Runs the command.
 pub fn run(args: &Show) -> Outcome {
@@ -104,6 +108,7 @@ pub fn as_json(model: &Model) -> Value {
         "relevance": relevance,
         "eigenvalues": model.acting_metric().directions().0,
         "temperature": model.temperature(),
+        "candidates": report.candidates,
         "best_step": report.best,
         "steps": report.trace,
         "learning": report.learning,
@@ -122,7 +127,7 @@ fn as_text(model: &Model, name: &str) -> String {
         let _ = writeln!(text, "{label:16} {value}");
     };
     line("Model", name.to_owned());
-    line("Method", method_words(&report.method));
+    line("Method", method_words(model));
     line("Trained on", format!("{} rows, {} features", report.rows, model.schema().width()));
     line("Classes", listed(model.classes()));
     line("Metric", metric_words(model));
@@ -135,9 +140,17 @@ fn as_text(model: &Model, name: &str) -> String {
         let last = report.trace.last().map_or(0, |s| s.iteration);
         let why = report.stop.map_or(String::new(), |stop| format!("; it ended because {stop}"));
         line("Learning", format!("step {} of {last} was kept{why}", step.iteration));
-        let hold = step.hold_error.map_or(String::new(), |e| format!(", held-out {}", percent(e)));
-        let (train, valid) = (percent(step.train_error), percent(step.valid_error));
-        line("Errors", format!("training rows {train}, validation {valid}{hold}"));
+        let stages = report.stages();
+        if stages.len() > 1 {
+            let of = |s: &Stage| format!("{s} {} to {}", s.first, s.last);
+            line("Steps", stages.iter().map(of).collect::<Vec<_>>().join(", "));
+        }
+        if report.candidates.is_empty() {
+            let hold =
+                step.hold_error.map_or(String::new(), |e| format!(", hold-out {}", percent(e)));
+            let (train, valid) = (percent(step.train_error), percent(step.valid_error));
+            line("Errors", format!("training rows {train}, validation {valid}{hold}"));
+        }
     }
     if let Some(last) = report.learning.last() {
         let why = report.stop.map_or(String::new(), |stop| format!("; it ended because {stop}"));
@@ -150,23 +163,51 @@ fn as_text(model: &Model, name: &str) -> String {
         Some(t) => line("Probabilities", format!("yes, temperature {}", digits(t))),
         None => line("Probabilities", "none: written by an early version".to_owned()),
     }
+    if !report.candidates.is_empty() {
+        let _ = write!(text, "\n{}", candidates(report));
+    }
     text.push_str("\nRelevance of the features (diagonal of M = L'L, standardised units)\n");
     text.push_str(&bars(&by_relevance(model)));
     let values = model.acting_metric().directions().0;
     let total: f64 = values.iter().sum();
     text.push_str("\nEigenvalues of M, and the share of the metric up to each\n");
     let mut sum = 0.0;
-    for (k, value) in values.iter().enumerate().take(10) {
+    let least = ZERO * values.first().copied().unwrap_or(0.0);
+    let positive = values.iter().take_while(|value| **value > least).count();
+    for (k, value) in values.iter().enumerate().take(positive.clamp(1, 10)) {
         sum += value;
         let share = 100.0 * sum / total.max(f64::MIN_POSITIVE);
         let value = aligned(value.max(0.0), values[0]);
         let _ = writeln!(text, "  {:2}  {value:>9}  {share:5.1} %", k + 1);
     }
-    if values.len() > 10 {
-        let _ = writeln!(text, "  ... {} in all", values.len());
+    if positive > 10 {
+        let _ = writeln!(text, "  ... {positive} in all");
+    }
+    if positive.max(1) < values.len() {
+        let _ = writeln!(text, "  the other {} are 0", values.len() - positive.max(1));
     }
     for warning in &report.warnings {
         let _ = write!(text, "\nWarning: {warning}\n");
+    }
+    text
+}
+
+/// Which form was chosen, and what it was compared with, as a table.
+pub fn candidates(report: &Report) -> String {
+    let Some(chosen) = report.candidates.iter().find(|c| c.chosen) else {
+        return String::new();
+    };
+    let forms: Vec<String> = report.candidates.iter().map(|c| c.form.to_string()).collect();
+    let width = forms.iter().map(String::len).max().unwrap_or(0);
+    let mut text = format!("Of the forms compared, {} was chosen:\n", chosen.form);
+    let _ = writeln!(text, "  {:width$}  {:>9}  error on rows held out", "form", "C");
+    for (form, c) in forms.iter().zip(&report.candidates) {
+        let mark = if c.chosen { "  chosen" } else { "" };
+        let (cost, error) = (digits(c.cost), percent(c.error));
+        let _ = writeln!(text, "  {form:width$}  {cost:>9}  {error:>22}{mark}");
+    }
+    if report.candidates.iter().any(|c| c.error < chosen.error) {
+        text.push_str("  A difference that may well be chance does not count.\n");
     }
     text
 }

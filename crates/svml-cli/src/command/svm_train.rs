@@ -25,8 +25,8 @@ Options:
 -s svm_type : 0, C-SVC (default 0; others are not supported)
 -t kernel_type : 2, radial basis function exp(-|L(x - z)|^2) (default 2; others are not supported)
 -c cost : C (default: learned with the metric; with -g, by 5-fold cross-validation)
--g gamma : gamma of exp(-gamma |x - z|^2) on the features as they are (default: a whole matrix is
-    learned in its place)
+-g gamma : gamma of exp(-gamma |x - z|^2) on the features as they are (default: a metric L is learned
+    in its place, of a form that is chosen from the data)
 -b probability_estimates : 1 to write probabilities, for two classes (default 0)
 -wi weight : C of class i is weight*C (default 1)
 -v n : n-fold cross-validation; prints the accuracy and writes nothing
@@ -95,7 +95,8 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
     files::write(&model_file, exported.text.as_bytes())?;
     if !options.quiet {
         console.note(&format!(
-            "C = {}, nSV = {}; model in {model_file}, map in {map}",
+            "form {}, C = {}, nSV = {}; model in {model_file}, map in {map}",
+            model.metric().form(),
             crate::command::show::digits(model.cost()),
             model.support_rows().len()
         ));

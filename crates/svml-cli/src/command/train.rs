@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -11,6 +10,7 @@ use svml::data::{Format, Kind, suspects};
 use svml::learn::{Control, Progress, Step};
 use svml::model::{Method, Report};
 use svml::optimise::Stop;
+use svml::params::FormChoice;
 use svml::{Model, Rival};
 
 use crate::args::Train;
@@ -18,7 +18,6 @@ use crate::command::show;
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, Training};
-use crate::method::params;
 
 /// Most columns or classes that are listed.
 const LISTED: usize = 12;
@@ -31,26 +30,22 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     }
     let training = files::training(&args.data)?;
     // From here on Ctrl-C is answered with words. Not before: reading may wait for ever.
-    let interrupt = match args.method.can_be_ended() {
-        true => console.interrupt(),
-        false => Arc::default(),
-    };
+    let interrupt = console.interrupt();
     describe(&training, console);
     let started = Instant::now();
-    let most = params(&args.learning, None).max_iterations as u64;
-    let mut steps: Vec<Step> = Vec::new();
-    let mut others: Vec<Progress> = Vec::new();
     let fitted = {
-        let progress = RefCell::new(console.progress(most, true));
+        let (most, forms) = args.method.most_steps(&args.learning);
+        let progress = RefCell::new(console.progress("step", true));
+        let mut stages = Stages { most, forms, begun: Vec::new() };
         let mut observer = |step: &Step| {
-            steps.push(*step);
-            progress.borrow_mut().at(step.iteration as u64, &step_text(step));
+            let (name, left) = stages.at(step);
+            let text = format!("{name}{}", step_text(step));
+            progress.borrow_mut().at(step.iteration as u64, left, &text);
             ControlFlow::Continue(())
         };
         let mut other = |step: &Progress| {
-            others.push(*step);
-            let text = format!("step {}, loss {:.4}", step.iteration, step.loss);
-            progress.borrow_mut().at(step.iteration as u64, &text);
+            let (done, text) = (step.iteration as u64, format!("loss {:.4}", step.loss));
+            progress.borrow_mut().at(done, most.saturating_sub(done), &text);
             ControlFlow::Continue(())
         };
         let mut control = Control {
@@ -74,9 +69,9 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let bytes = model.to_bytes().map_err(|e| Failure::with_file(&args.output, e))?;
     files::write(&args.output, &bytes)?;
     if let Some(trace) = &args.trace {
-        let table = match others.is_empty() {
-            true => trace_table(&steps),
-            false => other_table(&others),
+        let table = match model.report().learning.as_slice() {
+            [] => trace_table(model.report()),
+            others => other_table(others),
         };
         files::write(trace, table.as_bytes())?;
     }
@@ -101,12 +96,42 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     }
 }
 
+/// The forms that are tried one after the other, as an observer sees them come.
+struct Stages {
+    /// Most steps of each.
+    most: u64,
+    /// Most forms.
+    forms: u64,
+    /// First step of each that has begun.
+    begun: Vec<u64>,
+}
+
+impl Stages {
+    /// The name of the form that a step belongs to, if there is more than one, and how many steps may
+    /// follow.
+    fn at(&mut self, step: &Step) -> (&'static str, u64) {
+        let now = step.iteration as u64;
+        if step.step == 0.0 {
+            self.begun.push(now);
+        }
+        let of_form = now - self.begun.last().copied().unwrap_or(0);
+        let to_come = self.forms.saturating_sub(self.begun.len() as u64);
+        let left = self.most.saturating_sub(of_form) + to_come * (self.most + 1);
+        let name = match (self.forms, self.begun.len()) {
+            (1, _) => "",
+            (_, 0 | 1) => "form sphere, ",
+            (_, 2) => "form diagonal, ",
+            _ => "form low rank, ",
+        };
+        (name, left)
+    }
+}
+
 /// One step in words.
-pub fn step_text(step: &Step) -> String {
+fn step_text(step: &Step) -> String {
     let hold =
-        step.hold_error.map_or(String::new(), |e| format!(", hold-out error {:.1} %", 100.0 * e));
-    let (loss, valid) = (step.loss, 100.0 * step.valid_error);
-    format!("step {}, loss {loss:.4}, validation error {valid:.1} %{hold}", step.iteration)
+        step.hold_error.map_or(String::new(), |e| format!(", hold-out error {}", show::percent(e)));
+    format!("loss {:.4}, validation error {}{hold}", step.loss, show::percent(step.valid_error))
 }
 
 /// Says what was taken from the file.
@@ -186,10 +211,7 @@ fn summary(model: &Model, args: &Train, training: &Training, seconds: f64) -> St
         show::digits(model.cost()),
         report.rows
     );
-    if let Some(line) = outcome_words(report) {
-        text.push_str(&line);
-        text.push('\n');
-    }
+    text.push_str(&outcome_words(report));
     let support = model.support_rows().len();
     let _ = writeln!(text, "{support} of {} rows are support vectors.", report.rows);
     let top = show::most_relevant(model, 5);
@@ -206,24 +228,26 @@ fn summary(model: &Model, args: &Train, training: &Training, seconds: f64) -> St
     text
 }
 
-/// What the errors were and why learning ended.
-fn outcome_words(report: &Report) -> Option<String> {
+/// What was compared, what the errors were and why learning ended, in lines.
+fn outcome_words(report: &Report) -> String {
+    let why = report.stop.map_or(String::new(), |stop| format!("; it ended because {stop}"));
     if let Some(last) = report.learning.last() {
-        let why = report.stop.map_or(String::new(), |stop| format!(" because {stop}"));
-        return Some(format!("The metric was learned in {} steps; it ended{why}.", last.iteration));
+        return format!("The metric was learned in {} steps{why}.\n", last.iteration);
     }
-    let step = report.trace.get(report.best)?;
+    let Some(step) = report.trace.get(report.best) else {
+        return String::new();
+    };
+    let last = report.trace.last().map_or(0, |s| s.iteration);
+    let kept = format!("Step {} of {last} was kept{why}.\n", step.iteration);
+    if !report.candidates.is_empty() {
+        return show::candidates(report) + &kept;
+    }
     let hold = match step.hold_error {
-        Some(error) => format!("{} on rows held out, ", show::percent(error)),
+        Some(error) => format!("{} on hold-out rows, ", show::percent(error)),
         None => String::new(),
     };
-    let why = report.stop.map_or(String::new(), |stop| format!("; it ended because {stop}"));
-    let last = report.trace.last().map_or(0, |s| s.iteration);
-    Some(format!(
-        "Errors while learning: {hold}{} on validation rows.\nStep {} of {last} was kept{why}.",
-        show::percent(step.valid_error),
-        step.iteration
-    ))
+    let valid = show::percent(step.valid_error);
+    format!("Errors while learning: {hold}{valid} on validation rows.\n{kept}")
 }
 
 fn as_json(model: &Model, output: &str, seconds: f64) -> serde_json::Value {
@@ -235,17 +259,26 @@ fn as_json(model: &Model, output: &str, seconds: f64) -> serde_json::Value {
     value
 }
 
-fn trace_table(steps: &[Step]) -> String {
+fn trace_table(report: &Report) -> String {
     let mut text = String::from(
-        "step,loss,train_error,valid_error,hold_error,cost,support_vectors,step_length,seconds\n",
+        "step,form,loss,train_error,valid_error,hold_error,cost,support_vectors,step_length,seconds\n",
     );
-    for s in steps {
-        let hold = s.hold_error.map_or(String::new(), |e| e.to_string());
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{hold},{},{},{},{:.6}",
-            s.iteration, s.loss, s.train_error, s.valid_error, s.cost, s.support, s.step, s.seconds
-        );
+    for stage in report.stages() {
+        for s in &report.trace[stage.first..=stage.last] {
+            let hold = s.hold_error.map_or(String::new(), |e| e.to_string());
+            let _ = writeln!(
+                text,
+                "{},{stage},{},{},{},{hold},{},{},{},{:.6}",
+                s.iteration,
+                s.loss,
+                s.train_error,
+                s.valid_error,
+                s.cost,
+                s.support,
+                s.step,
+                s.seconds
+            );
+        }
     }
     text
 }
@@ -261,12 +294,18 @@ fn other_table(steps: &[Progress]) -> String {
 }
 
 /// The method of a model in words.
-pub fn method_words(method: &Method) -> String {
-    match method {
-        Method::Svml(params) => format!(
-            "support vector metric learning, form {}, criterion {}",
-            params.form, params.criterion
-        ),
+pub fn method_words(model: &Model) -> String {
+    let (report, form) = (model.report(), model.metric().form());
+    match &report.method {
+        Method::Svml(params) => {
+            let form = match (params.form, report.candidates.is_empty()) {
+                (FormChoice::Fixed(form), _) => form.to_string(),
+                (FormChoice::Auto, false) => format!("auto: {form} chosen"),
+                (FormChoice::Auto, true) => format!("auto: {form}, compared with no other"),
+            };
+            let criterion = params.criterion;
+            format!("support vector metric learning, criterion {criterion}, form {form}")
+        }
         Method::Euclidean(grid) => format!(
             "Euclidean machine, width and C by {}-fold cross-validation on {} settings",
             grid.folds,

@@ -1,14 +1,12 @@
 //! The form of the metric, chosen from the training rows: `form = auto`.
 //!
-//! The forms are nested, and each is learned from the one before it: a sphere, roughly; a diagonal; and,
-//! where directions that are no columns carry the classes, a metric of low rank. Folds dealt anew then
-//! compare what was learned, row by row, and a form is left for another only where the difference is
-//! large against its standard error:
+//! The forms are nested: a sphere, a diagonal, and, where directions that are no columns carry the
+//! classes, a metric of low rank. Folds dealt anew then compare what was learned, row by row, and a form
+//! is left for the next only if fewer rows are misclassified, by more than a quarter of a standard error:
 //!
-//! 1. from the diagonal to low rank if the loss is lower by two standard errors, and fewer rows are
-//!    misclassified by half a standard error;
-//! 2. from there back to the sphere, with C three or ten times as large, if fewer rows are
-//!    misclassified by half a standard error.
+//! 1. from the sphere to the diagonal;
+//! 2. from there to low rank, if the loss is lower by two standard errors as well;
+//! 3. from there back to the sphere, with ten times its C.
 //!
 //! `docs/math.md` in the repository says why.
 
@@ -19,7 +17,7 @@ use crate::data::fold_of_again;
 use crate::error::{Error, Result};
 use crate::kernel::{DenseGram, Gram};
 use crate::learn::gop::{self, outer_product};
-use crate::learn::svml::{self, Learned};
+use crate::learn::svml::{self, Learned, initial_metric};
 use crate::learn::{Control, Sample};
 use crate::linalg::{self, Matrix};
 use crate::loss::Loss;
@@ -30,19 +28,17 @@ use crate::params::{COST_RANGE, FormChoice, Params, Start};
 use crate::svm::Machine;
 use crate::watch::Watch;
 
-/// Folds for the sphere: it is a start and a fallback, so it need not be exact.
+/// Folds for the sphere: something to compare with and to fall back on, so it need not be exact.
 const SPHERE_FOLDS: usize = 2;
 /// Folds to compare forms with, where the criterion has none of its own.
 const FOLDS: usize = 5;
-/// The sphere is tried with C times these: a loss that is a proper score chooses a machine too smooth
-/// for the zero-one loss where one class is rare.
-const HARDER: [f64; 2] = [3.0, 10.0];
+/// The sphere is tried with C times this as well: a loss that is a proper score chooses a machine too
+/// smooth for the zero-one loss where one class is rare.
+const HARDER: f64 = 10.0;
 /// Standard errors by which low rank must lower the loss.
 const FORWARD: f64 = 2.0;
 /// Standard errors by which any change of form must lower the share misclassified.
-const FEWER: f64 = 0.5;
-/// Standard errors by which a sphere with a smaller C must be worse for a larger one not to be tried.
-const HOPELESS: f64 = 4.0;
+const FEWER: f64 = 0.25;
 /// The smallest rank that is tried is that of the fewest directions with this share of the trace of G.
 const SHARE: f64 = 0.5;
 /// G has d x d entries and its eigenvectors take d^3 operations: not for more columns than this.
@@ -94,11 +90,15 @@ fn choose(
     if ended(&sphere) {
         return Ok((sphere, Vec::new()));
     }
-    let start = Metric::isotropic(Form::Diagonal, sample.x.cols(), sphere.metric.values()[0])?;
-    let from = Learned { metric: start, ..sphere.clone() };
+    let from = Learned {
+        metric: initial_metric(sample, Form::Diagonal)?,
+        cost: params.initial_cost,
+        ..sphere.clone()
+    };
     let diagonal = svml::learn(sample, Form::Diagonal, params, Some(from), control, watch)?;
     if ended(&diagonal) {
-        return Ok((diagonal, Vec::new()));
+        let Learned { trace, stop, .. } = diagonal;
+        return Ok((Learned { trace, stop, ..sphere }, Vec::new()));
     }
     let fallback = diagonal.clone();
     match compare(sample, params, sphere, diagonal, control, watch) {
@@ -132,13 +132,22 @@ fn compare(
         candidates.len() - 1
     };
 
-    let mut best = diagonal;
-    let mut best_held = folds.hold(&folds.gram(&best.metric, watch)?, best.cost, &[])?;
-    let mut chosen = consider(Form::Diagonal, &best_held);
+    let gram = folds.gram(&sphere.metric, watch)?;
+    let sphere_held = folds.hold(&gram, sphere.cost, &folds.guess(&sphere.machines))?;
+    let sphere_index = consider(Form::Sphere, &sphere_held);
+    // Machines of other metrics start from the support rows of the sphere's.
+    let starts = sphere_held.machines.clone();
+    let held = folds.hold(&folds.gram(&diagonal.metric, watch)?, diagonal.cost, &starts)?;
+    let index = consider(Form::Diagonal, &held);
+    let trace = diagonal.trace.clone();
+    let (mut best, mut best_held, mut chosen) =
+        match held.wrong.below(&sphere_held.wrong).significant(FEWER) {
+            true => (diagonal, held, index),
+            false => (Learned { trace, ..sphere.clone() }, sphere_held, sphere_index),
+        };
 
     // Forward, if the directions along which the sphere's machine changes promise enough.
-    let gram = folds.gram(&sphere.metric, watch)?;
-    if let Some(low) = directions(sample, &folds, &gram, &sphere, &best_held, watch)? {
+    if let Some(low) = directions(sample, &folds, &gram, &sphere, &starts, &best_held, watch)? {
         let form = low.form();
         let from = Learned { metric: low, trace: best.trace.clone(), ..sphere.clone() };
         let learned = svml::learn(sample, form, params, Some(from), control, watch)?;
@@ -146,7 +155,7 @@ fn compare(
         if ended(&learned) {
             return Ok((Learned { stop: learned.stop, ..best }, Vec::new()));
         }
-        let held = folds.hold(&folds.gram(&learned.metric, watch)?, learned.cost, &[])?;
+        let held = folds.hold(&folds.gram(&learned.metric, watch)?, learned.cost, &starts)?;
         let index = consider(form, &held);
         if held.loss.below(&best_held.loss).significant(FORWARD)
             && held.wrong.below(&best_held.wrong).significant(FEWER)
@@ -155,31 +164,18 @@ fn compare(
         }
     }
 
-    // Back, if a sphere makes fewer errors.
-    let mut fewest = 0.0;
-    let mut back = None;
-    let mut starts = Vec::new();
-    let factors: &[f64] = if params.learn_cost { &HARDER } else { &[1.0] };
-    for factor in factors {
-        let cost = (factor * sphere.cost).min(COST_RANGE.1);
+    // Back to a sphere with a harder margin.
+    let cost = (HARDER * sphere.cost).min(COST_RANGE.1);
+    if params.learn_cost && cost > sphere.cost {
         let held = folds.hold(&gram, cost, &starts)?;
         let index = consider(Form::Sphere, &held);
-        let fewer = held.wrong.below(&best_held.wrong);
-        if fewer.mean < -HOPELESS * fewer.error {
-            break;
+        if held.wrong.below(&best_held.wrong).significant(FEWER) {
+            let mut machines = held.machines;
+            machines.truncate(pairs(sample.classes).len());
+            let (trace, unseen) = (best.trace, folds.rows[0].clone());
+            best = Learned { cost, machines, unseen, left_out: Vec::new(), trace, ..sphere };
+            chosen = index;
         }
-        starts.clone_from(&held.machines);
-        if fewer.mean - FEWER * fewer.error > fewest {
-            fewest = fewer.mean - FEWER * fewer.error;
-            back = Some((held, index));
-        }
-    }
-    if let Some((Held { cost, mut machines, .. }, index)) = back {
-        machines.truncate(pairs(sample.classes).len());
-        let (trace, unseen) = (best.trace, folds.rows[0].clone());
-        let left_out = Vec::new();
-        best = Learned { cost, machines, unseen, left_out, trace, ..sphere };
-        chosen = index;
     }
     candidates[chosen].chosen = true;
     Ok((best, candidates))
@@ -192,6 +188,7 @@ fn directions(
     folds: &Folds<'_>,
     gram: &dyn Gram,
     sphere: &Learned,
+    starts: &[Machine],
     best: &Held,
     watch: &Watch,
 ) -> Result<Option<Metric>> {
@@ -223,7 +220,7 @@ fn directions(
         };
         let scale = (size(&sphere.metric) / size(&of_scale(1.0)?)).sqrt();
         let metric = of_scale(if scale.is_finite() { scale } else { 1.0 })?;
-        let held = folds.hold(&folds.gram(&metric, watch)?, sphere.cost, &[])?;
+        let held = folds.hold(&folds.gram(&metric, watch)?, sphere.cost, starts)?;
         Ok::<_, Error>((metric, held))
     };
     // From the fewest that carry half of the trace on, as long as one more helps beyond chance.
@@ -283,6 +280,13 @@ impl<'a> Folds<'a> {
 
     fn gram(&self, metric: &Metric, watch: &Watch) -> Result<DenseGram<'a>> {
         DenseGram::new(self.sample.x, self.sample.x.rows(), metric, watch)
+    }
+
+    /// The machines of one deal as a start for each problem of this one.
+    fn guess(&self, machines: &[Machine]) -> Vec<Machine> {
+        let count = pairs(self.sample.classes).len();
+        let machines = machines.iter().take(count).cycle();
+        machines.take(self.pairs.len()).cloned().collect()
     }
 
     fn hold(&self, gram: &dyn Gram, cost: f64, starts: &[Machine]) -> Result<Held> {

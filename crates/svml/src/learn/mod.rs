@@ -194,7 +194,7 @@ impl Sample<'_> {
 /// One accepted step of a learner.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// 0 for the starting point.
+    /// 0 for the starting point; goes on where one form of the metric follows another.
     pub iteration: usize,
     /// The value that is minimised: surrogate plus regulariser.
     pub loss: f64,
@@ -209,7 +209,7 @@ pub struct Step {
     pub cost: f64,
     /// Number of support vectors, of all machines together.
     pub support: usize,
-    /// Length of the step in the learner's variables.
+    /// Length of the step in the learner's variables; 0 where a form starts.
     pub step: f64,
     /// Seconds since the start of the fit. Not saved: a model depends on data, parameters and
     /// seed alone.

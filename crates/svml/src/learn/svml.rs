@@ -202,7 +202,7 @@ const LEAST_SIZE: f64 = 0.1;
 const FIRST_STEP: f64 = 0.3;
 
 /// L0: the usual kernel width sigma^2 = d, or the principal components.
-fn initial_metric(sample: &Sample<'_>, form: Form) -> Result<Metric> {
+pub(super) fn initial_metric(sample: &Sample<'_>, form: Form) -> Result<Metric> {
     let x = sample.x;
     if let Form::Rank(rank) = form {
         return pca::pca(x, sample.weight, rank);
