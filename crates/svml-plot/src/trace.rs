@@ -4,8 +4,8 @@ use svml::Model;
 
 use crate::Picture;
 use crate::axis::{Legend, Panel, Range};
-use crate::style::colour;
-use crate::svg::{Anchor, Canvas, GREY, INK, Stroke};
+use crate::lines::{SINGLE, curve, look, sign};
+use crate::svg::{Anchor, Canvas, GREY, Stroke};
 
 /// The figure as arrays, one value for each step.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +94,7 @@ impl Trace {
             false => (at + 5.0, Anchor::Start),
         };
         canvas.styled_text((x, loss.top + 15.0), "kept", 11.5, anchor, GREY, "");
-        curve(&mut canvas, &loss, &self.iteration, &self.loss, 3);
+        curve(&mut canvas, &loss, &self.iteration, &self.loss, SINGLE);
         for (k, (_, values)) in self.errors.iter().enumerate() {
             curve(&mut canvas, &errors, &self.iteration, values, k);
         }
@@ -113,32 +113,4 @@ impl Trace {
         }
         Picture(canvas.finish())
     }
-}
-
-/// Each curve has its own colour, dashes and markers.
-fn look(k: usize) -> Stroke {
-    let dash = ["", "7 3", "2 3", ""][k % 4];
-    Stroke { colour: [colour(0), colour(5), colour(2), INK][k % 4], width: 1.8, dash }
-}
-
-fn sign(canvas: &mut Canvas, at: (f64, f64), k: usize) {
-    let (fill, edge) = (look(k).colour, Stroke::solid("#1a1a1a", 0.6));
-    let (x, y) = at;
-    match k % 4 {
-        1 => canvas.polygon(&[(x, y - 4.5), (x + 4.0, y + 3.2), (x - 4.0, y + 3.2)], fill, edge),
-        2 => canvas.polygon(
-            &[(x - 3.2, y - 3.2), (x + 3.2, y - 3.2), (x + 3.2, y + 3.2), (x - 3.2, y + 3.2)],
-            fill,
-            edge,
-        ),
-        _ => canvas.circle(at, 3.2, fill, edge),
-    }
-}
-
-fn curve(canvas: &mut Canvas, panel: &Panel, x: &[f64], y: &[f64], k: usize) {
-    let points: Vec<(f64, f64)> = x.iter().zip(y).map(|(x, y)| panel.at(*x, *y)).collect();
-    // With many steps not every one has a marker.
-    let every = points.len().div_ceil(25).max(1);
-    canvas.path(std::slice::from_ref(&points), look(k));
-    points.iter().step_by(every).for_each(|&at| sign(canvas, at, k));
 }
