@@ -99,14 +99,19 @@ fn with_grid(name: &str) -> Option<(Option<Rival>, Grid)> {
         "lmnn" => Some(Lmnn::default().into()),
         _ => return None,
     };
-    Some((learner, Grid { folds: folds.parse().ok()?, ..Grid::default() }))
+    let folds = folds.parse().ok()?;
+    Some((learner, Grid { folds, memory_limit: MEMORY, ..Grid::default() }))
 }
+
+/// Bytes that a fit may take. Leave-one-out keeps five matrices of all training rows, 9.3 GB for gamma;
+/// five folds on as many threads six.
+const MEMORY: u64 = 12 << 30;
 
 /// Trains by the method of a name.
 pub fn fit(name: &str, data: &Dataset) -> Result<Model, String> {
     let fitted = match (name, params(name), with_grid(name)) {
         (GRID, ..) => Model::fit_euclidean(data, &Grid::default()),
-        (_, Some(params), _) => Model::fit(data, &params),
+        (_, Some(params), _) => Model::fit(data, &Params { memory_limit: MEMORY, ..params }),
         (_, _, Some((Some(learner), grid))) => Model::fit_after(data, learner, &grid),
         (_, _, Some((None, grid))) => Model::fit_euclidean(data, &grid),
         _ => return Err(format!("no method is called {name}")),

@@ -80,7 +80,19 @@ impl<'t> Cell<'t> {
 
     /// Seconds of all fits.
     pub fn total_seconds(&self) -> f64 {
-        self.there().map(|m| m.seconds).sum()
+        // An empty sum is -0.
+        self.there().map(|m| m.seconds).sum::<f64>() + 0.0
+    }
+
+    /// How many times as long this takes as the other, on the splits where both are there.
+    pub fn times_as_long_as(&self, other: &Self) -> Option<f64> {
+        let both = self.of.iter().zip(&other.of).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
+        let (mut own, mut others) = (0.0, 0.0);
+        both.for_each(|(a, b)| {
+            own += a.seconds;
+            others += b.seconds;
+        });
+        (others > 0.0).then(|| own / others)
     }
 
     /// The forms that were chosen, and how often, the most frequent first.
