@@ -20,5 +20,4 @@ study: ## the paper's tables and figures, beside the paper's numbers: docs/study
 	cargo run --release -p study -- paper --data $(DATA) --results study/results/paper.jsonl study/results/sklearn.jsonl
 
 study-quick: ## a look: ten splits of the small data sets, into target/study
-	cargo run --release -p study -- paper --quick --data $(DATA) --results target/study/quick.jsonl \
-		--out target/study/study.md --figures target/study/figures --readme target/study/none
+	cargo run --release -p study -- paper --quick --data $(DATA)

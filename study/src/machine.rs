@@ -25,7 +25,8 @@ pub fn header() -> Header {
         versions: format!(
             "svml {} ({}), {}",
             env!("CARGO_PKG_VERSION"),
-            said_by("git", &["describe", "--always", "--dirty"]),
+            // Of these sources, not of the folder that the program is started in.
+            said_by("git", &["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty"]),
             said_by("rustc", &["--version"])
         ),
     }

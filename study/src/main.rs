@@ -58,20 +58,20 @@ enum Command {
         /// study/results/paper.jsonl, or paper.i-of-N.jsonl for a shard]
         #[arg(long, num_args = 1.., value_name = "FILE")]
         results: Vec<PathBuf>,
-        /// The report
-        #[arg(long, default_value = "docs/study.md", value_name = "FILE")]
-        out: PathBuf,
-        /// Folder of the figures
-        #[arg(long, default_value = "docs/figures", value_name = "DIR")]
-        figures: PathBuf,
-        /// A page with a place for the short tables
-        #[arg(long, default_value = "README.md", value_name = "FILE")]
-        readme: PathBuf,
+        /// The report [default: docs/study.md]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Folder of the figures [default: docs/figures]
+        #[arg(long, value_name = "DIR")]
+        figures: Option<PathBuf>,
+        /// A page with a place for the short tables [default: README.md]
+        #[arg(long, value_name = "FILE")]
+        readme: Option<PathBuf>,
         /// Do only every N-th job from the i-th on, and write no report: N machines, or N processes,
         /// each with its own i from 1 to N, do them all
         #[arg(long, value_name = "i/N")]
         shard: Option<Shard>,
-        /// Ten splits of the small data sets
+        /// Ten splits of the small data sets; files go to target/study unless they are named
         #[arg(long)]
         quick: bool,
         /// At most so many splits of each data set
@@ -119,7 +119,21 @@ fn main() -> ExitCode {
         } => {
             let splits = if quick { Some(splits.unwrap_or(10)) } else { splits };
             let scope = Scope { small: quick, splits, sets, methods };
-            paper::run(Options { data, results, out, figures, readme, shard, report_only, scope })
+            // A look must not replace what the whole study said.
+            let or = |given: Option<PathBuf>, usual: &str, look: &str| {
+                given.unwrap_or_else(|| PathBuf::from(if quick { look } else { usual }))
+            };
+            paper::run(Options {
+                data,
+                results,
+                folder: or(None, "study/results", "target/study"),
+                out: or(out, "docs/study.md", "target/study/study.md"),
+                figures: or(figures, "docs/figures", "target/study/figures"),
+                readme: or(readme, "README.md", "target/study/README.md"),
+                shard,
+                report_only,
+                scope,
+            })
         }
         Command::Split { data, set, split } => {
             paper::split_as_json(&data, &set, split).map(|text| println!("{text}"))

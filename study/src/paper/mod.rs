@@ -28,6 +28,8 @@ pub struct Options {
     pub data: PathBuf,
     /// Results files: the first is appended to, the report is made of all.
     pub results: Vec<PathBuf>,
+    /// Folder of the results file if none is named.
+    pub folder: PathBuf,
     /// The report.
     pub out: PathBuf,
     /// Folder of the figures.
@@ -42,15 +44,14 @@ pub struct Options {
     pub scope: Scope,
 }
 
-/// The results file if none is named.
-const RESULTS: &str = "study/results/paper.jsonl";
-
 /// Measures what is missing, and writes report and figures.
 pub fn run(options: Options) -> Result<(), String> {
-    let Options { data, mut results, out, figures, readme, shard, report_only, scope } = options;
+    let Options { data, mut results, folder, out, figures, readme, shard, report_only, scope } =
+        options;
     scope.check()?;
     if results.is_empty() {
-        results.push(shard.map_or_else(|| RESULTS.to_owned(), Shard::file).into());
+        let name = shard.map_or_else(|| "paper.jsonl".to_owned(), Shard::file);
+        results.push(folder.join(name));
     }
     if !report_only {
         let plan = plan::plan(&scope);

@@ -140,7 +140,7 @@ impl Shard {
 
     /// The name of its results file.
     pub fn file(self) -> String {
-        format!("study/results/paper.{}-of-{}.jsonl", self.index, self.count)
+        format!("paper.{}-of-{}.jsonl", self.index, self.count)
     }
 }
 
@@ -202,7 +202,7 @@ mod tests {
         let mut sorted = whole;
         sorted.sort_by_key(key);
         assert_eq!(together, sorted);
-        assert_eq!("2/4".parse::<Shard>().unwrap().file(), "study/results/paper.2-of-4.jsonl");
+        assert_eq!("2/4".parse::<Shard>().unwrap().file(), "paper.2-of-4.jsonl");
         for bad in ["0/4", "5/4", "1", "a/b", "1/0"] {
             assert!(bad.parse::<Shard>().is_err(), "{bad}");
         }

@@ -48,6 +48,7 @@ fn shards_together_give_the_report_of_one_run() {
         run(Options {
             data: folder.path().join("no data"),
             results: results.to_vec(),
+            folder: folder.path().to_owned(),
             out: out.clone(),
             figures: figures.clone(),
             readme: folder.path().join("none"),
