@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use svml::data::{UCI_SETS, UciSet, random_split};
 use svml::{Dataset, Generator};
 
 use crate::jobs::{Job, Measured, Results};
-use crate::methods::{DEFAULT, GRID, OTHERS, TRIED, fit};
+use crate::methods::{self, DEFAULT, GRID, OTHERS, TRIED};
 use crate::statistics::Mean;
 
 /// The seven small sets of the paper.
@@ -86,11 +85,7 @@ fn rows(job: &Job, sets: &HashMap<&str, Dataset>) -> Result<(Dataset, Dataset), 
 
 fn measure(job: &Job, sets: &HashMap<&str, Dataset>) -> Result<Measured, String> {
     let (train, test) = rows(job, sets)?;
-    let started = Instant::now();
-    let model = fit(&job.method, &train).map_err(|e| format!("{} {}: {e}", job.data, job.seed))?;
-    let seconds = started.elapsed().as_secs_f64();
-    let error = model.error(&test).map_err(|e| e.to_string())?;
-    Ok(Measured { job: job.clone(), error, seconds, form: model.metric().form().to_string() })
+    methods::measure(job, &train, &test)
 }
 
 /// Runs what is missing and writes the report.
@@ -102,7 +97,7 @@ pub fn run(data: &Path, results: &Path, out: &Path, report_only: bool) -> Result
             let read = set.read(&set.in_folder(data));
             sets.insert(set.name, read.map_err(|e| format!("{} ({}): {e}", set.name, set.file))?);
         }
-        results.run(&plan(), |job| measure(job, &sets))?;
+        results.run(&plan(), |_| 1.0, |job| measure(job, &sets))?;
     }
     let text = report(&results)?;
     fs::write(out, text).map_err(|e| format!("{}: {e}", out.display()))

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use svml::optimise::Stop;
 
 /// Something to measure. Its parts are its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,12 +32,103 @@ pub struct Measured {
     pub seconds: f64,
     /// Form of the metric.
     pub form: String,
+    /// C.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Number of support vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub support: Option<usize>,
+    /// Why learning ended, if something was learned step by step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+}
+
+/// Where and when the results that follow it in the file were measured.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Header {
+    /// The day, as 2000-12-31.
+    pub date: String,
+    /// Processor, threads and system.
+    pub machine: String,
+    /// The programs and their versions.
+    pub versions: String,
+}
+
+/// Results that were read from one file or from several.
+#[derive(Default)]
+pub struct Table {
+    done: HashMap<Job, Measured>,
+    headers: Vec<Header>,
+}
+
+impl Table {
+    /// The results of several files together; of two results of one job the first counts.
+    pub fn read(paths: &[PathBuf]) -> Result<Self, String> {
+        let mut table = Self::default();
+        for path in paths {
+            let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            table.take_lines(path, &text)?;
+        }
+        Ok(table)
+    }
+
+    /// Takes in the lines of a file and says how many bytes are whole lines.
+    fn take_lines(&mut self, path: &Path, text: &str) -> Result<usize, String> {
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        for (number, line) in text[..whole].lines().enumerate() {
+            let failed = |e| format!("{} line {}: {e}", path.display(), number + 1);
+            if line.starts_with("{\"date\"") {
+                self.headers.push(serde_json::from_str(line).map_err(failed)?);
+                continue;
+            }
+            let measured: Measured = serde_json::from_str(line).map_err(failed)?;
+            self.done.entry(measured.job.clone()).or_insert(measured);
+        }
+        Ok(whole)
+    }
+
+    /// Result of a job, if it is there.
+    pub fn get(&self, job: &Job) -> Option<&Measured> {
+        self.done.get(job)
+    }
+
+    /// All results, in no order.
+    pub fn all(&self) -> impl Iterator<Item = &Measured> {
+        self.done.values()
+    }
+
+    /// Where and when they were measured, each once.
+    pub fn headers(&self) -> Vec<&Header> {
+        let mut headers: Vec<&Header> = self.headers.iter().collect();
+        headers.sort();
+        headers.dedup();
+        headers
+    }
+
+    /// Seconds that some jobs will take: those of the same data and method so far, or else in
+    /// proportion to a guess.
+    fn seconds_of(&self, jobs: &[&Job], guess: &impl Fn(&Job) -> f64) -> f64 {
+        let mut known: HashMap<(&str, &str), (f64, f64)> = HashMap::new();
+        let (mut spent, mut guessed) = (0.0, 0.0);
+        for Measured { job, seconds, .. } in self.done.values() {
+            let sum = known.entry((&job.data, &job.method)).or_default();
+            *sum = (sum.0 + seconds, sum.1 + 1.0);
+            spent += seconds;
+            guessed += guess(job);
+        }
+        let rate = spent / f64::max(guessed, f64::MIN_POSITIVE);
+        let seconds = |job: &&Job| match known.get(&(job.data.as_str(), job.method.as_str())) {
+            Some((sum, count)) => sum / count,
+            None => rate * guess(job),
+        };
+        jobs.iter().map(seconds).sum()
+    }
 }
 
 /// The results so far, and the file that they are appended to.
 pub struct Results {
     file: File,
-    done: HashMap<Job, Measured>,
+    table: Table,
 }
 
 impl Results {
@@ -50,59 +142,78 @@ impl Results {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
             text => text.map_err(failed)?,
         };
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let mut done = HashMap::new();
-        for (number, line) in text[..whole].lines().enumerate() {
-            let measured: Measured = serde_json::from_str(line)
-                .map_err(|e| format!("{} line {}: {e}", path.display(), number + 1))?;
-            done.insert(measured.job.clone(), measured);
-        }
+        let mut table = Table::default();
+        let whole = table.take_lines(path, &text)?;
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
         if let Ok(file) = &mut file {
             file.set_len(whole as u64).map_err(failed)?;
             file.seek(SeekFrom::End(0)).map_err(failed)?;
         }
-        Ok(Self { file: file.map_err(failed)?, done })
+        Ok(Self { file: file.map_err(failed)?, table })
     }
 
     /// Result of a job, if it is there.
     pub fn get(&self, job: &Job) -> Option<&Measured> {
-        self.done.get(job)
+        self.table.get(job)
     }
 
     fn add(&mut self, measured: Measured) -> Result<(), String> {
-        let line = serde_json::to_string(&measured).map_err(|e| e.to_string())? + "\n";
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|e| format!("the results cannot be written: {e}"))?;
-        self.done.insert(measured.job.clone(), measured);
+        self.append(&measured)?;
+        self.table.done.insert(measured.job.clone(), measured);
         Ok(())
     }
 
+    /// Says where and when the results that follow are measured, unless the file says so last.
+    pub fn begin(&mut self, header: Header) -> Result<(), String> {
+        if self.table.headers.last() != Some(&header) {
+            self.append(&header)?;
+            self.table.headers.push(header);
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, line: &impl Serialize) -> Result<(), String> {
+        let line = serde_json::to_string(line).map_err(|e| e.to_string())? + "\n";
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|e| format!("the results cannot be written: {e}"))
+    }
+
     /// Runs what is not there yet, one after the other so that times can be compared, with a line
-    /// on progress now and then.
+    /// on progress now and then. How long the rest will take is told from the times so far;
+    /// `guess` is how much a job takes in comparison with others of which nothing is known yet.
     pub fn run(
         &mut self,
         plan: &[Job],
+        guess: impl Fn(&Job) -> f64,
         mut measure: impl FnMut(&Job) -> Result<Measured, String>,
     ) -> Result<(), String> {
-        let open: Vec<&Job> = plan.iter().filter(|job| !self.done.contains_key(job)).collect();
-        let (started, mut shown) = (Instant::now(), 0);
+        let open: Vec<&Job> = plan.iter().filter(|job| self.get(job).is_none()).collect();
+        let mut shown = Instant::now();
         for (count, job) in open.iter().enumerate() {
             self.add(measure(job)?)?;
-            let percent = 100 * (count + 1) / open.len();
-            if percent > shown {
-                shown = percent;
-                let spent = started.elapsed().as_secs_f64();
-                let left = spent / (count + 1) as f64 * (open.len() - count - 1) as f64;
+            let rest = &open[count + 1..];
+            if rest.is_empty() || shown.elapsed().as_secs() >= 10 {
+                shown = Instant::now();
                 eprintln!(
-                    "{percent:3} % of {} jobs, {left:.0} s left ({}, {})",
+                    "{:5} of {} jobs, {} left ({}, {})",
+                    count + 1,
                     open.len(),
+                    duration(self.table.seconds_of(rest, &guess)),
                     job.data,
                     job.method
                 );
             }
         }
         Ok(())
+    }
+}
+
+/// A time as people say it.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 100.0 => format!("{:.0} s", s.abs()),
+        s if s < 6000.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
     }
 }
 
@@ -113,7 +224,9 @@ mod tests {
 
     fn measured(seed: u64) -> Measured {
         let job = Job { data: "set".to_owned(), seed, method: "m".to_owned() };
-        Measured { job, error: 0.25, seconds: 0.5, form: "full".to_owned() }
+        let (cost, support) = (Some(1.5), Some(20));
+        let (form, stop) = ("full".to_owned(), Some(Stop::HoldOut));
+        Measured { job, error: 0.25, seconds: 0.5, form, cost, support, stop }
     }
 
     #[test]
@@ -124,7 +237,7 @@ mod tests {
         let stop = |job: &Job| {
             if job.seed == 2 { Err("stop".to_owned()) } else { Ok(measured(job.seed)) }
         };
-        assert_eq!(Results::open(&path).unwrap().run(&plan, stop), Err("stop".to_owned()));
+        assert_eq!(Results::open(&path).unwrap().run(&plan, |_| 1.0, stop), Err("stop".to_owned()));
         // A line that was being written when the machine went down.
         let mut text = fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 2);
@@ -133,10 +246,14 @@ mod tests {
 
         let mut ran = Vec::new();
         let mut results = Results::open(&path).unwrap();
-        let run = results.run(&plan, |job| {
-            ran.push(job.seed);
-            Ok(measured(job.seed))
-        });
+        let run = results.run(
+            &plan,
+            |_| 1.0,
+            |job| {
+                ran.push(job.seed);
+                Ok(measured(job.seed))
+            },
+        );
         run.unwrap();
         assert_eq!(ran, [2, 3]);
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 4);
@@ -150,5 +267,44 @@ mod tests {
         fs::write(&path, "{}\n").unwrap();
         let message = Results::open(&path).map(|_| ()).unwrap_err();
         assert!(message.contains("line 1"), "{message}");
+    }
+
+    #[test]
+    fn files_are_read_together_and_the_first_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = [folder.path().join("a.jsonl"), folder.path().join("b.jsonl")];
+        let header = |date: &str| Header {
+            date: date.to_owned(),
+            machine: "m".to_owned(),
+            versions: "v".to_owned(),
+        };
+        for (k, path) in paths.iter().enumerate() {
+            let mut results = Results::open(path).unwrap();
+            results.begin(header("2001-02-03")).unwrap();
+            results.begin(header("2001-02-03")).unwrap();
+            let plan = [measured(k as u64).job, measured(7).job];
+            let measure = |job: &Job| Ok(Measured { error: k as f64, ..measured(job.seed) });
+            results.run(&plan, |_| 1.0, measure).unwrap();
+        }
+        let table = Table::read(&paths).unwrap();
+        assert_eq!(table.headers(), [&header("2001-02-03")]);
+        assert_eq!(table.all().count(), 3);
+        assert_eq!(table.get(&measured(7).job).map(|m| m.error), Some(0.0));
+        assert_eq!(table.get(&measured(1).job).and_then(|m| m.stop), Some(Stop::HoldOut));
+        assert!(Table::read(&[folder.path().join("none")]).is_err());
+    }
+
+    #[test]
+    fn the_rest_is_told_from_the_times_of_the_same_kind() {
+        let mut table = Table::default();
+        for seed in 0..4 {
+            let measured = Measured { seconds: seed as f64, ..measured(seed) };
+            table.done.insert(measured.job.clone(), measured);
+        }
+        let known = measured(9).job;
+        let new = Job { method: "other".to_owned(), ..known.clone() };
+        let guess = |job: &Job| if job.method == "other" { 10.0 } else { 1.0 };
+        assert_eq!(table.seconds_of(&[&known, &new], &guess), 1.5 + 15.0);
+        assert_eq!([duration(3.0), duration(600.0), duration(9000.0)], ["3 s", "10 min", "2.5 h"]);
     }
 }

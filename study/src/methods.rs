@@ -1,9 +1,14 @@
 //! The methods by name.
 
+use std::time::Instant;
+
 use svml::criterion::Criterion;
+use svml::learn::{Itml, Lmnn, Nca};
 use svml::loss::Surrogate;
 use svml::params::{FormChoice, Start};
-use svml::{Dataset, Form, Grid, Model, Params};
+use svml::{Dataset, Form, Grid, Model, Params, Rival};
+
+use crate::jobs::{Job, Measured};
 
 /// Name of the method that all others are compared with.
 pub const GRID: &str = "grid";
@@ -54,7 +59,9 @@ fn params(name: &str) -> Option<Params> {
     };
     Some(match name {
         DEFAULT => base(),
-        "paper" => Params::paper(),
+        "paper" | "svml" => Params::paper(),
+        "svml-sphere" => Params { form: form(Form::Sphere), ..Params::paper() },
+        "svml-diag" => Params { form: form(Form::Diagonal), ..Params::paper() },
         "sphere" => Params { form: form(Form::Sphere), ..base() },
         "diagonal" => Params { form: form(Form::Diagonal), ..base() },
         "full" => Params { form: form(Form::Full), ..base() },
@@ -82,14 +89,51 @@ fn params(name: &str) -> Option<Params> {
     })
 }
 
+/// The learner before a grid, if there is one, and the grid: `euclid-3`, `nca-5`.
+fn with_grid(name: &str) -> Option<(Option<Rival>, Grid)> {
+    let (learner, folds) = name.split_once('-')?;
+    let learner = match learner {
+        "euclid" => None,
+        "itml" => Some(Itml::default().into()),
+        "nca" => Some(Nca::default().into()),
+        "lmnn" => Some(Lmnn::default().into()),
+        _ => return None,
+    };
+    let folds = folds.parse().ok()?;
+    Some((learner, Grid { folds, memory_limit: MEMORY, ..Grid::default() }))
+}
+
+/// Bytes that a fit may take. Leave-one-out keeps five matrices of all training rows, 9.3 GB for gamma;
+/// five folds on as many threads six.
+const MEMORY: u64 = 12 << 30;
+
 /// Trains by the method of a name.
 pub fn fit(name: &str, data: &Dataset) -> Result<Model, String> {
-    let fitted = match (name, params(name)) {
-        (GRID, _) => Model::fit_euclidean(data, &Grid::default()),
-        (_, Some(params)) => Model::fit(data, &params),
+    let fitted = match (name, params(name), with_grid(name)) {
+        (GRID, ..) => Model::fit_euclidean(data, &Grid::default()),
+        (_, Some(params), _) => Model::fit(data, &Params { memory_limit: MEMORY, ..params }),
+        (_, _, Some((Some(learner), grid))) => Model::fit_after(data, learner, &grid),
+        (_, _, Some((None, grid))) => Model::fit_euclidean(data, &grid),
         _ => return Err(format!("no method is called {name}")),
     };
     fitted.map_err(|e| format!("{name}: {e}"))
+}
+
+/// Does a job: trains on the one part, tests on the other.
+pub fn measure(job: &Job, train: &Dataset, test: &Dataset) -> Result<Measured, String> {
+    let failed = |e: String| format!("{} {}: {e}", job.data, job.seed);
+    let started = Instant::now();
+    let model = fit(&job.method, train).map_err(failed)?;
+    let seconds = started.elapsed().as_secs_f64();
+    Ok(Measured {
+        job: job.clone(),
+        error: model.error(test).map_err(|e| failed(e.to_string()))?,
+        seconds,
+        form: model.metric().form().to_string(),
+        cost: Some(model.cost()),
+        support: Some(model.support_rows().len()),
+        stop: model.report().stop,
+    })
 }
 
 #[cfg(test)]
@@ -101,5 +145,12 @@ mod tests {
         for (name, _) in OTHERS.iter().chain(&TRIED) {
             assert!(params(name).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_grid_may_follow_a_learner() {
+        assert!(matches!(with_grid("euclid-1"), Some((None, Grid { folds: 1, .. }))));
+        assert!(matches!(with_grid("nca-3"), Some((Some(Rival::Nca(_)), Grid { folds: 3, .. }))));
+        assert!(with_grid("svml-diag").is_none() && params("svml-diag").is_some());
     }
 }

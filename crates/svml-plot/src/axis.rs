@@ -79,6 +79,29 @@ pub(crate) fn number(value: f64, decimals: usize) -> String {
     }
 }
 
+/// Places on an axis and what stands there.
+pub(crate) type Ticks = Vec<(f64, String)>;
+
+/// Ticks of a logarithmic axis, of which `range` has the decimal logarithms: powers of ten, and 2 and 5
+/// times those where there are few.
+pub(crate) fn log_ticks(range: Range, most: usize) -> Ticks {
+    let decades = range.low.floor() as i32..=range.high.ceil() as i32;
+    let few = (range.high - range.low) * 3.0 <= most as f64;
+    let multiples: &[f64] = if few { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let mut ticks: Ticks = decades
+        .flat_map(|k| multiples.iter().map(move |m| (k, *m)))
+        .map(|(k, m)| (m.log10() + f64::from(k), number(m * 10f64.powi(k), (-k).max(0) as usize)))
+        .filter(|(at, _)| (range.low..=range.high).contains(at))
+        .collect();
+    let every = ticks.len().div_ceil(most.max(1)).max(1);
+    let mut index = 0;
+    ticks.retain(|_| {
+        index += 1;
+        (index - 1) % every == 0
+    });
+    ticks
+}
+
 /// A plotting area: where it is, and what its axes show.
 #[derive(Clone, Copy)]
 pub(crate) struct Panel {
@@ -105,26 +128,38 @@ impl Panel {
         whole_x: bool,
         percent_y: bool,
     ) {
-        let bottom = self.top + self.height;
-        let tick = Stroke::solid(INK, 1.0);
         let (mut ticks, decimals) = self.x.ticks((self.width / 80.0) as usize);
         if whole_x {
             ticks.retain(|v| v.fract() == 0.0);
         }
         let decimals = if whole_x { 0 } else { decimals };
-        for value in ticks {
-            let (x, _) = self.at(value, self.y.low);
-            canvas.line((x, bottom), (x, bottom + 5.0), tick);
-            canvas.text((x, bottom + 19.0), &number(value, decimals), SMALL, Anchor::Middle);
-        }
+        let x: Ticks = ticks.into_iter().map(|v| (v, number(v, decimals))).collect();
         let (ticks, decimals) = self.y.ticks((self.height / 50.0).max(2.0) as usize);
+        let unit = if percent_y { " %" } else { "" };
+        let y: Ticks = ticks.into_iter().map(|v| (v, number(v, decimals) + unit)).collect();
+        self.axes_at(canvas, (x_label, &x), (y_label, &y));
+    }
+
+    /// Frame, the given ticks, and labels.
+    pub fn axes_at(
+        &self,
+        canvas: &mut Canvas,
+        (x_label, x_ticks): (&str, &[(f64, String)]),
+        (y_label, y_ticks): (&str, &[(f64, String)]),
+    ) {
+        let bottom = self.top + self.height;
+        let tick = Stroke::solid(INK, 1.0);
+        for (value, text) in x_ticks {
+            let (x, _) = self.at(*value, self.y.low);
+            canvas.line((x, bottom), (x, bottom + 5.0), tick);
+            canvas.text((x, bottom + 19.0), text, SMALL, Anchor::Middle);
+        }
         let mut widest: f64 = 0.0;
-        for value in ticks {
-            let (_, y) = self.at(self.x.low, value);
-            let text = number(value, decimals) + if percent_y { " %" } else { "" };
-            widest = widest.max(font::width(&text, SMALL));
+        for (value, text) in y_ticks {
+            let (_, y) = self.at(self.x.low, *value);
+            widest = widest.max(font::width(text, SMALL));
             canvas.line((self.left - 5.0, y), (self.left, y), tick);
-            canvas.text((self.left - 9.0, y + 4.0), &text, SMALL, Anchor::End);
+            canvas.text((self.left - 9.0, y + 4.0), text, SMALL, Anchor::End);
         }
         canvas.frame(self.left, self.top, self.width, self.height, tick);
         let x_label = font::shorten(x_label, LABEL, self.width);
@@ -196,6 +231,17 @@ mod tests {
             assert!(range.high > range.low && range.high.is_finite());
             assert!(!range.ticks(5).0.is_empty());
         }
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_powers_of_ten_or_finer() {
+        let texts = |low: f64, high: f64, most: usize| -> Vec<String> {
+            let ticks = log_ticks(Range { low: low.log10(), high: high.log10() }, most);
+            ticks.into_iter().map(|(_, text)| text).collect()
+        };
+        assert_eq!(texts(0.005, 300.0, 8), ["0.01", "0.1", "1", "10", "100"]);
+        assert_eq!(texts(0.3, 6.0, 8), ["0.5", "1", "2", "5"]);
+        assert_eq!(texts(1e-3, 1e3, 4), ["0.001", "0.1", "10", "1000"]);
     }
 
     #[test]

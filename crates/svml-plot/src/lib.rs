@@ -12,6 +12,14 @@
 //! | [`Relevance`] | the diagonal of M, sorted |
 //! | [`Reliability`] | whether probabilities come true |
 //!
+//! and of studies, from numbers that are already there:
+//!
+//! | figure | shows |
+//! |---|---|
+//! | [`Lines`] | curves, in panels side by side |
+//! | [`Dots`] | a value for each of many names, with intervals, linear or logarithmic |
+//! | [`Plane`] | the cells of a grid search and a path across them |
+//!
 //! ```
 //! use svml::{Form, Generator, Model, Params};
 //! use svml_plot::Map;
@@ -28,18 +36,24 @@
 
 mod axis;
 mod contour;
+mod dots;
 mod font;
 mod heat;
+mod lines;
 mod map;
 mod map_draw;
+mod plane;
 mod png;
 mod reliability;
 mod style;
 mod svg;
 mod trace;
 
+pub use dots::{DotPanel, Dots, Mark};
 pub use heat::{Heat, Relevance};
+pub use lines::{Curve, CurvePanel, Lines};
 pub use map::{Map, Point};
+pub use plane::Plane;
 pub use png::DrawError;
 pub use reliability::{Bin, Reliability};
 pub use trace::Trace;

@@ -74,6 +74,26 @@ impl Map {
     pub fn new(model: &Model, x: &Matrix, labels: Option<&[String]>) -> Result<Self> {
         let z = model.transform(x)?;
         let basis = Basis::new(model, &z)?;
+        Self::on(model, x, labels, &z, &basis)
+    }
+
+    /// As [`Map::new`], along two directions of choice: 0 is the first eigenvector of M.
+    pub fn along(
+        model: &Model,
+        x: &Matrix,
+        labels: Option<&[String]>,
+        directions: [usize; 2],
+    ) -> Result<Self> {
+        Self::on(model, x, labels, &model.transform(x)?, &Basis::of(model, directions))
+    }
+
+    fn on(
+        model: &Model,
+        x: &Matrix,
+        labels: Option<&[String]>,
+        z: &Matrix,
+        basis: &Basis,
+    ) -> Result<Self> {
         let u = model.scaler().apply(x);
         let places = basis.places(&u);
         let support = model.scaler().apply(model.support_vectors());
@@ -82,7 +102,7 @@ impl Map {
         let exact = basis.exact;
         let weights = match exact {
             true => vec![1.0; support.rows()],
-            false => other_directions(&z, &places, &support_z, &support_places),
+            false => other_directions(z, &places, &support_z, &support_places),
         };
 
         let is_support = support_rows(model, x);
@@ -140,15 +160,19 @@ struct Basis {
     exact: bool,
     /// Whether there is only one direction.
     flat: bool,
+    /// Which directions of the metric these are.
+    which: [usize; 2],
 }
+
+/// How the directions are called.
+const ORDINALS: [&str; 4] = ["first", "second", "third", "fourth"];
 
 impl Basis {
     fn new(model: &Model, z: &Matrix) -> Result<Self> {
         let metric = model.acting_metric();
         let d = metric.features();
-        let (values, vectors) = metric.directions();
+        let (values, _) = metric.directions();
         let value = |r: usize| values.get(r).copied().unwrap_or(0.0).max(0.0);
-        let negligible = 1e-9 * value(0).max(f64::MIN_POSITIVE);
         if value(2) > SAME * value(1) {
             let leading = pca(z, &vec![1.0; z.rows()], 2)?.components();
             let l = metric.components();
@@ -157,17 +181,24 @@ impl Basis {
                 let along: f64 = (0..l.rows()).map(|i| leading[(r, i)] * l[(i, k)]).sum();
                 if length > 0.0 { along / length } else { 0.0 }
             });
-            return Ok(Self { rows, exact: false, flat: false });
+            return Ok(Self { rows, exact: false, flat: false, which: [0, 1] });
         }
-        let rows =
-            Matrix::from_fn(
-                2,
-                d,
-                |r, k| {
-                    if r < d { value(r).sqrt() * vectors[(r, k)] } else { 0.0 }
-                },
-            );
-        Ok(Self { rows, exact: value(2) <= negligible, flat: value(1) <= negligible })
+        Ok(Self::of(model, [0, 1]))
+    }
+
+    /// Along two eigenvectors of M.
+    fn of(model: &Model, which: [usize; 2]) -> Self {
+        let (values, vectors) = model.acting_metric().directions();
+        let value = |r: usize| values.get(r).copied().unwrap_or(0.0).max(0.0);
+        let negligible = 1e-9 * value(0).max(f64::MIN_POSITIVE);
+        let d = vectors.cols();
+        let rows = Matrix::from_fn(2, d, |r, k| match which[r] {
+            r if r < d => value(r).sqrt() * vectors[(r, k)],
+            _ => 0.0,
+        });
+        let off = (0..values.len()).filter(|r| !which.contains(r)).map(value);
+        let exact = off.fold(0.0, f64::max) <= negligible;
+        Self { rows, exact, flat: value(which[1]) <= negligible, which }
     }
 
     fn places(&self, u: &Matrix) -> Vec<[f64; 2]> {
@@ -180,7 +211,8 @@ impl Basis {
     /// Each direction by the features that weigh most in it.
     fn labels(&self, model: &Model) -> [String; 2] {
         let names = model.schema().encoded_names();
-        let label = |r: usize, which: &str| {
+        let label = |r: usize| {
+            let which = ORDINALS.get(self.which[r]).copied().unwrap_or("further");
             if r == 1 && self.flat {
                 return "spread out for legibility; the metric has one direction".to_owned();
             }
@@ -202,7 +234,7 @@ impl Basis {
             let more = if others > terms.len() { " \u{2026}" } else { "" };
             format!("{which} direction: {}{more}", terms.join(" "))
         };
-        [label(0, "first"), label(1, "second")]
+        [label(0), label(1)]
     }
 }
 

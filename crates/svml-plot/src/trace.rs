@@ -8,8 +8,8 @@ use svml::params::FormChoice;
 use crate::Picture;
 use crate::axis::{Legend, Panel, Range};
 use crate::font;
-use crate::style::colour;
-use crate::svg::{Anchor, Canvas, GREY, INK, Stroke};
+use crate::lines::{SINGLE, look, sign};
+use crate::svg::{Anchor, Canvas, GREY, Stroke};
 
 /// The figure as arrays, one value for each step.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +123,7 @@ impl Trace {
             false => (at + 5.0, Anchor::Start),
         };
         canvas.styled_text((x, loss.top + 15.0), "kept", 11.5, anchor, GREY, "");
-        self.curve(&mut canvas, &loss, &self.loss, 3);
+        self.curve(&mut canvas, &loss, &self.loss, SINGLE);
         for (k, (_, values)) in self.errors.iter().enumerate() {
             self.curve(&mut canvas, &errors, values, k);
         }
@@ -204,23 +204,3 @@ impl Trace {
 
 /// Background of every second form.
 const BAND: &str = "#f3f3f3";
-
-/// Each curve has its own colour, dashes and markers.
-fn look(k: usize) -> Stroke {
-    let dash = ["", "7 3", "2 3", ""][k % 4];
-    Stroke { colour: [colour(0), colour(5), colour(2), INK][k % 4], width: 1.8, dash }
-}
-
-fn sign(canvas: &mut Canvas, at: (f64, f64), k: usize) {
-    let (fill, edge) = (look(k).colour, Stroke::solid("#1a1a1a", 0.6));
-    let (x, y) = at;
-    match k % 4 {
-        1 => canvas.polygon(&[(x, y - 4.5), (x + 4.0, y + 3.2), (x - 4.0, y + 3.2)], fill, edge),
-        2 => canvas.polygon(
-            &[(x - 3.2, y - 3.2), (x + 3.2, y - 3.2), (x + 3.2, y + 3.2), (x - 3.2, y + 3.2)],
-            fill,
-            edge,
-        ),
-        _ => canvas.circle(at, 3.2, fill, edge),
-    }
-}

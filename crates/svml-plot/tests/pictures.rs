@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use svml::{Dataset, Form, Generator, Grid, Matrix, Model, Params};
-use svml_plot::{Heat, Map, Picture, Relevance, Reliability, Trace};
+use svml_plot::{
+    Curve, CurvePanel, DotPanel, Dots, Heat, Lines, Map, Mark, Picture, Plane, Relevance,
+    Reliability, Trace,
+};
 use usvg::{Group, Node, Options, Tree};
 
 fn labels(data: &Dataset) -> Vec<String> {
@@ -215,4 +218,93 @@ fn the_map_of_a_metric_of_rank_two_is_the_decision_itself() {
         compared += 1;
     }
     assert!(compared > 100);
+}
+
+#[test]
+fn pictures_of_a_study() {
+    let curve = |name: &str, a: f64| Curve {
+        name: name.to_owned(),
+        points: (0..60).map(|k| (f64::from(k), 20.0 + a * (-0.1 * f64::from(k)).exp())).collect(),
+    };
+    let panel = CurvePanel {
+        x_label: "step".to_owned(),
+        y_label: "error".to_owned(),
+        whole_x: true,
+        percent_y: true,
+        curves: vec![curve("training", 3.0), curve("validation", 9.0), curve("test", 14.0)],
+        mark: Some((40.0, "kept".to_owned())),
+    };
+    let alone = CurvePanel { curves: vec![curve("loss", 1.0)], ..panel.clone() };
+    check("lines", &Lines { panels: vec![panel.clone()] }.draw("One panel", "A note"));
+    check("lines-two", &Lines { panels: vec![alone, panel] }.draw("Two panels", ""));
+    check("lines-none", &Lines { panels: vec![CurvePanel::default()] }.draw("No curves", ""));
+
+    let mark = |name: usize, series: usize, value: f64| Mark {
+        name,
+        series,
+        value,
+        interval: Some((value / 1.5, value * 1.5)),
+    };
+    let panel = |title: &str| DotPanel {
+        title: title.to_owned(),
+        marks: (0..5)
+            .flat_map(|n| [mark(n, 0, 0.01 * 7f64.powi(n as i32)), mark(n, 1, 0.3)])
+            .collect(),
+    };
+    let dots = Dots {
+        names: (0..5).map(|n| format!("method {n}")).collect(),
+        series: vec!["first".to_owned(), "second".to_owned()],
+        panels: vec![panel("")],
+        columns: 1,
+        label: "seconds".to_owned(),
+        logarithmic: true,
+        reference: None,
+    };
+    check("dots-log", &dots.draw("Times", "With intervals"));
+    let panels = (0..5).map(|k| panel(&format!("set {k}"))).collect();
+    let several =
+        Dots { panels, columns: 3, logarithmic: false, reference: Some(0.0), ..dots.clone() };
+    check("dots-panels", &several.draw("Differences", "In five panels"));
+    // Values that a logarithmic axis does not have.
+    let zero = DotPanel {
+        title: String::new(),
+        marks: vec![Mark { value: 0.0, interval: None, ..mark(0, 0, 1.0) }],
+    };
+    check("dots-zero", &Dots { panels: vec![zero], ..dots }.draw("Zero", ""));
+
+    let plane = Plane {
+        x_label: "C".to_owned(),
+        y_label: "width".to_owned(),
+        x: vec![0.1, 1.0, 10.0],
+        y: vec![0.5, 1.0, 2.0],
+        cells: vec![vec![20.0, 18.0, 19.0], vec![17.0, 16.5, 18.0], vec![21.0, 19.0, 20.0]],
+        chosen: (1, 1),
+        path: vec![(0.5, 1.0), (0.9, 1.3), (2.0, 4.0)],
+        kept: 1,
+        path_name: "descent".to_owned(),
+    };
+    check("plane", &plane.draw("A path across a grid", "A note"));
+}
+
+#[test]
+fn views_of_three_directions() {
+    let data =
+        Generator { rows: 120, informative: 3, ..Generator::default() }.generate().unwrap().data;
+    let model = fit(&data, Form::Rank(3));
+    for pair in [[0, 1], [0, 2], [1, 2]] {
+        let map = Map::along(&model, data.x(), Some(&labels(&data)), pair).unwrap();
+        assert!(!map.exact);
+        assert!(map.labels[1].starts_with(["second", "third"][pair[1] - 1]), "{:?}", map.labels);
+        check(&format!("view-{}-{}", pair[0], pair[1]), &map.draw("One of three views"));
+    }
+    let plane = fit(&data, Form::Rank(2));
+    let (new, along) = (
+        Map::new(&plane, data.x(), None).unwrap(),
+        Map::along(&plane, data.x(), None, [0, 1]).unwrap(),
+    );
+    assert!(along.exact);
+    assert_eq!(
+        (new.points, new.decision, new.labels),
+        (along.points, along.decision, along.labels)
+    );
 }

@@ -1,0 +1,126 @@
+//! The paper's study: its tables and figures, measured anew.
+
+mod cells;
+mod descent;
+mod figures;
+mod plan;
+mod printed;
+mod readme;
+mod report;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use svml::Dataset;
+use svml::data::{UciSet, random_split};
+
+use crate::jobs::{Job, Results, Table};
+use crate::machine;
+use crate::methods;
+
+pub use plan::{Scope, Shard};
+
+/// What to do.
+#[derive(Debug)]
+pub struct Options {
+    /// Folder of the data sets.
+    pub data: PathBuf,
+    /// Results files: the first is appended to, the report is made of all.
+    pub results: Vec<PathBuf>,
+    /// Folder of the results file if none is named.
+    pub folder: PathBuf,
+    /// The report.
+    pub out: PathBuf,
+    /// Folder of the figures.
+    pub figures: PathBuf,
+    /// A page that has a place for the short tables.
+    pub readme: PathBuf,
+    /// Only a share of the jobs, and no report.
+    pub shard: Option<Shard>,
+    /// Only the report and the figures that need no data.
+    pub report_only: bool,
+    /// Which jobs.
+    pub scope: Scope,
+}
+
+/// Measures what is missing, and writes report and figures.
+pub fn run(options: Options) -> Result<(), String> {
+    let Options { data, mut results, folder, out, figures, readme, shard, report_only, scope } =
+        options;
+    scope.check()?;
+    if results.is_empty() {
+        let name = shard.map_or_else(|| "paper.jsonl".to_owned(), Shard::file);
+        results.push(folder.join(name));
+    }
+    if !report_only {
+        let plan = plan::plan(&scope);
+        let plan = match shard {
+            Some(shard) => shard.of(plan),
+            None => plan,
+        };
+        // What other files have is not measured again.
+        let others = Table::read(&results[1..])?;
+        let plan: Vec<Job> = plan.into_iter().filter(|job| others.get(job).is_none()).collect();
+        measure(&plan, &data, &results[0])?;
+        if shard.is_some() {
+            return Ok(());
+        }
+    }
+    let table = Table::read(&results)?;
+    write(&table, &out, &figures)?;
+    readme::update(&table, &readme)?;
+    if report_only { Ok(()) } else { figures::of_credit(&data, &figures) }
+}
+
+fn measure(plan: &[Job], data: &Path, results: &Path) -> Result<(), String> {
+    let mut results = Results::open(results)?;
+    if plan.iter().all(|job| results.get(job).is_some()) {
+        return Ok(());
+    }
+    results.begin(machine::header())?;
+    let mut sets: HashMap<&str, Dataset> = HashMap::new();
+    results.run(plan, plan::guess, |job| {
+        if !sets.contains_key(job.data.as_str()) {
+            let set = UciSet::named(&job.data).map_err(|e| e.to_string())?;
+            let read = set.read(&set.in_folder(data));
+            sets.insert(set.name, read.map_err(|e| format!("{} ({}): {e}", set.name, set.file))?);
+        }
+        let rows = &sets[job.data.as_str()];
+        let (train, test) = random_split(rows.rows(), job.seed);
+        methods::measure(job, &rows.select(&train), &rows.select(&test))
+    })
+}
+
+/// Prints the rows of a split, as other programs can read them: the features as they are, and classes as
+/// numbers.
+pub fn split_as_json(data: &Path, set: &str, split: u64) -> Result<String, String> {
+    let set = UciSet::named(set).map_err(|e| e.to_string())?;
+    let rows = set.read(&set.in_folder(data)).map_err(|e| format!("{}: {e}", set.name))?;
+    if split >= plan::splits(set) {
+        return Err(format!("{} has {} splits, from 0 on", set.name, plan::splits(set)));
+    }
+    let seed = plan::FIRST_SEED + split;
+    let (train, test) = random_split(rows.rows(), seed);
+    let part = |of: &[usize]| {
+        let part = rows.select(of);
+        let x: Vec<&[f64]> = part.x().iter_rows().collect();
+        serde_json::json!({ "x": x, "y": part.y() })
+    };
+    Ok(serde_json::json!({ "seed": seed, "train": part(&train), "test": part(&test) }).to_string())
+}
+
+fn write(table: &Table, out: &Path, figures: &Path) -> Result<(), String> {
+    if table.all().next().is_none() {
+        return Err("the results files are empty".to_owned());
+    }
+    let failed = |e: std::io::Error| format!("{}: {e}", out.display());
+    if let Some(folder) = out.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    fs::write(out, report::report(table)).map_err(failed)?;
+    figures::of_results(table, figures)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,385 @@
+//! docs/study.md, from the results alone.
+
+use svml::data::UCI_SETS;
+
+use crate::jobs::Table;
+use crate::statistics::Mean;
+
+use super::cells::{Cell, over_sets, row};
+use super::plan::{METHODS, REFERENCE, SKLEARN, Scope, plan, splits, training_rows};
+use super::printed::{FACTS, PROTOCOL, oddity, printed, reason};
+
+/// How many of the data sets are small.
+const SMALL: usize = 7;
+/// A cell further from the paper than this many combined standard errors is marked.
+const FAR: f64 = 2.0;
+
+/// A line of a table.
+fn line(name: &str, cells: &[String]) -> String {
+    format!("| {name} | {} |\n", cells.join(" | "))
+}
+
+/// Its head, with further columns after those of the data sets.
+fn head(first: &str, more: &[&str]) -> String {
+    let names: Vec<String> = UCI_SETS
+        .iter()
+        .map(|set| set.name)
+        .chain(more.iter().copied())
+        .map(str::to_owned)
+        .collect();
+    line(first, &names) + "|" + &"---|".repeat(names.len() + 1) + "\n"
+}
+
+fn bold(text: String, is_bold: bool) -> String {
+    if is_bold { format!("**{text}**") } else { text }
+}
+
+/// What a cell without results has.
+fn none() -> String {
+    "-".to_owned()
+}
+
+/// The whole report.
+pub fn report(table: &Table) -> String {
+    [
+        introduction(table),
+        facts(),
+        errors(table),
+        deviations(table),
+        differences(table),
+        times(table),
+        aims(table),
+        figures(),
+    ]
+    .join("\n")
+}
+
+fn introduction(table: &Table) -> String {
+    let mut text = "# The paper's study\n\n\
+        Made by `cargo run --release -p study -- paper` from its results files; not typed.\n\n\
+        Tables 1 and 2 and the figures of Xu, Weinberger and Chapelle, \"Distance Metric Learning for Kernel Machines\", \
+        with the programs of this repository: random splits of 80 % to train on and 20 % to test on, features with \
+        standard deviation 1 in the training part, all methods on the same splits. Constants of the \
+        program were chosen on other splits of these data sets, if at all. Errors are in percent, with standard errors.\n\n"
+        .to_owned();
+    let (done, all) = progress(table);
+    if done < all {
+        text += &format!("**Not the whole study: {done} of {all} jobs are done.**\n\n");
+    }
+    text += "Measured\n\n";
+    for header in table.headers() {
+        text += &format!("- {}: {}; {}\n", header.date, header.machine, header.versions);
+    }
+    text += "\nThe protocol, where the paper leaves something open\n\n";
+    for remark in PROTOCOL {
+        text += &format!("- {remark}\n");
+    }
+    text
+}
+
+/// Jobs that are done, and all.
+fn progress(table: &Table) -> (usize, usize) {
+    let plan = plan(&Scope::default());
+    (plan.iter().filter(|job| table.get(job).is_some()).count(), plan.len())
+}
+
+fn facts() -> String {
+    let mut text = "## Table 1: the data\n\nRows, features, rows to train on and to test on, here and in the paper where it differs.\n\n\
+        | set | rows | features | train | test | splits | to know |\n|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for (set, (_, theirs)) in UCI_SETS.iter().zip(FACTS) {
+        let train = training_rows(set);
+        let ours = [set.rows, set.features, train, set.rows - train];
+        let cells = ours.iter().zip(theirs).map(|(ours, theirs)| match *ours == theirs {
+            true => ours.to_string(),
+            false => format!("{ours} (paper {theirs})"),
+        });
+        let mut cells: Vec<String> = cells.collect();
+        cells.extend([splits(set).to_string(), oddity(set.name).to_owned()]);
+        text += &line(set.name, &cells);
+    }
+    text
+}
+
+/// Ours, the paper's and how far they are apart in combined standard errors.
+fn distance(ours: Mean, theirs: f64) -> f64 {
+    (ours.mean - theirs) / (std::f64::consts::SQRT_2 * ours.error).max(f64::MIN_POSITIVE)
+}
+
+/// For each data set, whether each method is as good as the best by a paired test.
+fn best_up_to_chance(rows: &[Vec<Cell<'_>>]) -> Vec<Vec<bool>> {
+    (0..UCI_SETS.len())
+        .map(|set| {
+            let means: Vec<Option<Mean>> = rows.iter().map(|row| row[set].error()).collect();
+            let there =
+                means.iter().enumerate().filter_map(|(k, mean)| Some((k, mean.as_ref()?.mean)));
+            let Some((best, _)) = there.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+                return vec![false; rows.len()];
+            };
+            let level = |row: &Vec<Cell<'_>>| {
+                row[set].minus(&rows[best][set]).is_some_and(|d| !d.is_significant())
+            };
+            rows.iter().map(level).collect()
+        })
+        .collect()
+}
+
+fn errors(table: &Table) -> String {
+    let rows: Vec<Vec<Cell<'_>>> = METHODS.iter().map(|m| row(table, m.name)).collect();
+    let best = best_up_to_chance(&rows);
+    let mut text = format!(
+        "## Table 2: errors\n\nEach cell: mean ± standard error here, the paper's value in brackets. Bold here: not worse \
+         than the lowest mean by a paired test at the 5 % level; bold in brackets: bold in the paper. ! marks a cell more than {FAR} combined \
+         standard errors from the paper. A set with a single split has the standard error of a share of its test rows, and \
+         its differences are tested as if they were independent.\n\n"
+    );
+    text += &head("method", &["mean of 7", "mean of 9"]);
+    for (k, (method, cells)) in METHODS.iter().zip(&rows).enumerate() {
+        let theirs: Vec<Option<Mean>> = (0..UCI_SETS.len())
+            .map(|set| printed(method.name, set).map(|p| Mean { mean: p.error, error: 0.0 }))
+            .collect();
+        let ours: Vec<Option<Mean>> = cells.iter().map(Cell::error).collect();
+        let mut texts: Vec<String> = Vec::new();
+        for set in 0..UCI_SETS.len() {
+            let own = ours[set].map(|mean| bold(mean.plain(), best[set][k]));
+            texts.push(match (own, printed(method.name, set)) {
+                (None, None) => none(),
+                (Some(own), None) => own,
+                (None, Some(theirs)) => format!("- ({})", theirs.text()),
+                (Some(own), Some(theirs)) => {
+                    let far = ours[set].is_some_and(|m| distance(m, theirs.error).abs() > FAR);
+                    format!("{own} ({}){}", theirs.text(), if far { " !" } else { "" })
+                }
+            });
+        }
+        for count in [SMALL, UCI_SETS.len()] {
+            let percent = |mean: Option<Mean>| mean.map(|m| format!("{:.2}", 100.0 * m.mean));
+            let own = percent(over_sets(&ours[..count])).unwrap_or_else(none);
+            let theirs = percent(over_sets(&theirs[..count]));
+            texts.push(theirs.map_or(own.clone(), |theirs| format!("{own} ({theirs})")));
+        }
+        text += &line(method.title, &texts);
+    }
+    text += "\nSplits behind each cell, where they are fewer than planned: ";
+    let short: Vec<String> = UCI_SETS
+        .iter()
+        .enumerate()
+        .filter_map(|(set, facts)| {
+            let counts = rows.iter().map(|row| row[set].count()).filter(|count| *count > 0);
+            let fewest = counts.min().unwrap_or(0);
+            ((fewest as u64) < splits(facts)).then(|| format!("{} {fewest}", facts.name))
+        })
+        .collect();
+    text += &if short.is_empty() { "none.\n".to_owned() } else { short.join(", ") + ".\n" };
+    text
+}
+
+fn deviations(table: &Table) -> String {
+    let mut lines = String::new();
+    let (mut cells, mut marked) = (0, 0);
+    for method in &METHODS {
+        for (set, cell) in row(table, method.name).iter().enumerate() {
+            let (Some(ours), Some(theirs)) = (cell.error(), printed(method.name, set)) else {
+                continue;
+            };
+            cells += 1;
+            let far = distance(ours, theirs.error);
+            if far.abs() <= FAR {
+                continue;
+            }
+            marked += 1;
+            let name = UCI_SETS[set].name;
+            lines += &format!(
+                "| {name} | {} | {:.2} | {:.2} | {far:+.1} | {} |\n",
+                method.title,
+                100.0 * ours.mean,
+                100.0 * theirs.error,
+                reason(name, method.name).unwrap_or("not known")
+            );
+        }
+    }
+    format!(
+        "### Cells that differ from the paper\n\n{marked} of {cells}. About one in twenty would by chance; \
+         but methods share their splits, so that the cells of a set deviate together.\n\n\
+         | set | method | here | paper | combined standard errors | possible reason |\n|---|---|---|---|---|---|\n{lines}"
+    )
+}
+
+fn differences(table: &Table) -> String {
+    let reference = row(table, REFERENCE);
+    let mut text = "## Paired differences to the Euclidean machine with 5 folds\n\nIn percent, ± standard error, on the same splits. \
+        Below zero is better; bold is significant at the 5 % level.\n\n"
+        .to_owned();
+    text += &head("method", &["mean of 7", "mean of 9"]);
+    for method in METHODS.iter().filter(|m| m.name != REFERENCE) {
+        let found: Vec<_> = row(table, method.name)
+            .iter()
+            .zip(&reference)
+            .map(|(cell, reference)| cell.minus(reference))
+            .collect();
+        let mut texts: Vec<String> = found
+            .iter()
+            .map(|d| d.map_or_else(none, |d| bold(d.mean.signed(), d.is_significant())))
+            .collect();
+        let means: Vec<Option<Mean>> = found.iter().map(|d| d.map(|d| d.mean)).collect();
+        for count in [SMALL, UCI_SETS.len()] {
+            let mean = over_sets(&means[..count]);
+            texts.push(mean.map_or_else(none, |m| bold(m.signed(), m.is_significant())));
+        }
+        text += &line(method.title, &texts);
+    }
+    text += "\n### Forms that the default chose\n\n| set | forms |\n|---|---|\n";
+    for (set, cell) in UCI_SETS.iter().zip(row(table, "default")) {
+        if cell.count() == 0 {
+            continue;
+        }
+        let share = |count: usize| (100.0 * count as f64 / cell.count() as f64).round();
+        let forms = cell.forms().into_iter().map(|(form, n)| format!("{form} {} %", share(n)));
+        text += &line(set.name, &[forms.collect::<Vec<_>>().join(", ")]);
+    }
+    text
+}
+
+/// Seconds with three digits.
+fn seconds(value: f64) -> String {
+    match value {
+        v if v < 0.0995 => format!("{v:.4}"),
+        v if v < 9.95 => format!("{v:.2}"),
+        v => format!("{v:.0}"),
+    }
+}
+
+fn times(table: &Table) -> String {
+    let mut text = "## Time\n\nMean seconds of a fit: metric, cross-validation and the last machine; one fit after the other, each on all \
+        threads. scikit-learn's machine has the plain hinge loss, ours the squared one. Ratios are over the splits that both have.\n\n"
+        .to_owned();
+    text += &head("method", &[]);
+    let titles = METHODS.iter().map(|m| (m.name, m.title));
+    for (name, title) in titles.chain([(SKLEARN, "scikit-learn, 5-fold grid")]) {
+        let cells = row(table, name);
+        let texts: Vec<String> =
+            cells.iter().map(|cell| cell.seconds().map_or_else(none, seconds)).collect();
+        text += &line(title, &texts);
+    }
+    for (name, of, to) in RATIOS {
+        let texts: Vec<String> = ratio(table, of, to)
+            .iter()
+            .map(|r| r.map_or_else(none, |r| format!("{r:.2}")))
+            .collect();
+        text += &line(name, &texts);
+    }
+    text += "\n### What the run cost\n\nMinutes of all fits together, by method and data set.\n\n";
+    text += &head("method", &["all"]);
+    let mut sums = vec![0.0; UCI_SETS.len() + 1];
+    for method in &METHODS {
+        let mut minutes: Vec<f64> =
+            row(table, method.name).iter().map(|cell| cell.total_seconds() / 60.0).collect();
+        minutes.push(minutes.iter().sum());
+        sums.iter_mut().zip(&minutes).for_each(|(sum, m)| *sum += m);
+        text += &line(method.title, &minutes.iter().map(|m| format!("{m:.1}")).collect::<Vec<_>>());
+    }
+    text += &line("all", &sums.iter().map(|m| format!("{m:.1}")).collect::<Vec<_>>());
+    text
+}
+
+/// Times that are compared: what it is called, of which method, to which.
+const RATIOS: [(&str, &str, &str); 5] = [
+    ("SVML / Euclidean 3-fold", "svml", "euclid-3"),
+    ("SVML / Euclidean 5-fold", "svml", "euclid-5"),
+    ("default / Euclidean 5-fold", "default", "euclid-5"),
+    ("scikit-learn / SVML", SKLEARN, "svml"),
+    ("scikit-learn / default", SKLEARN, "default"),
+];
+
+fn ratio(table: &Table, of: &str, to: &str) -> Vec<Option<f64>> {
+    row(table, of).iter().zip(row(table, to)).map(|(of, to)| of.times_as_long_as(&to)).collect()
+}
+
+/// What was aimed at, and whether it is so.
+fn aims(table: &Table) -> String {
+    let verdict =
+        |met: bool, words: String| format!("- {}: {words}\n", if met { "met" } else { "not met" });
+    let mut text = "## Aims\n\n".to_owned();
+    let (done, all) = progress(table);
+    if done < all {
+        text += "By the jobs that are done; with few splits chance decides.\n\n";
+    }
+    let far: Vec<String> = ["euclid-1", "euclid-3", "euclid-5"]
+        .iter()
+        .flat_map(|name| {
+            let far = |(set, cell): (usize, &Cell<'_>)| {
+                let far = distance(cell.error()?, printed(name, set)?.error).abs() > FAR;
+                far.then(|| format!("{name} on {}", UCI_SETS[set].name))
+            };
+            row(table, name).iter().enumerate().filter_map(far).collect::<Vec<_>>()
+        })
+        .collect();
+    let exceptions =
+        if far.is_empty() { "all are".to_owned() } else { "not ".to_owned() + &far.join(", ") };
+    let words =
+        format!("Euclidean rows within {FAR} combined standard errors of the paper: {exceptions}");
+    text += &verdict(far.is_empty(), words);
+
+    let errors =
+        |name: &str| -> Vec<Option<Mean>> { row(table, name).iter().map(Cell::error).collect() };
+    let theirs = |count: usize| {
+        let means: Option<Vec<f64>> =
+            (0..count).map(|set| Some(printed("svml", set)?.error)).collect();
+        means.map(|m| m.iter().sum::<f64>() / count as f64)
+    };
+    for (count, words) in [(UCI_SETS.len(), "nine"), (SMALL, "seven small")] {
+        let (Some(own), Some(svml)) = (over_sets(&errors("default")[..count]), theirs(count))
+        else {
+            continue;
+        };
+        let here = over_sets(&errors("svml")[..count]).map_or_else(none, Mean::plain);
+        let words = format!(
+            "the default at least as good as the paper's SVML on the mean over the {words} sets: {} against {:.2} (SVML here: {here})",
+            own.plain(),
+            100.0 * svml
+        );
+        text += &verdict(own.mean <= svml, words);
+    }
+    for (name, of, to) in RATIOS.iter().filter(|(_, of, _)| *of == SKLEARN) {
+        let found: Vec<(f64, &str)> = ratio(table, of, to)
+            .iter()
+            .zip(&UCI_SETS)
+            .filter_map(|(r, set)| Some(((*r)?, set.name)))
+            .collect();
+        if let Some(least) = found.iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
+            let words =
+                format!("{name} at least 20 on every set: least {:.1}, on {}", least.0, least.1);
+            text += &verdict(least.0 >= 20.0, words);
+        }
+    }
+    text
+}
+
+fn figures() -> String {
+    let figures = [
+        ("Figure 1: the surrogate", "figure-1-surrogate"),
+        (
+            "Figure 2: loss and errors by step on credit, by plain descent with a small step",
+            "figure-2-descent",
+        ),
+        ("Figure 3: seconds of a fit", "figure-3-times"),
+        ("Figure 4: credit in two dimensions, by SVML of rank 2", "figure-4-svml"),
+        ("Figure 4: the same by principal components and a grid", "figure-4-pca"),
+        ("Figure 4: SVML of rank 3, directions 1 and 2", "figure-4-rank-3-12"),
+        ("Figure 4: SVML of rank 3, directions 1 and 3", "figure-4-rank-3-13"),
+        ("Figure 4: SVML of rank 3, directions 2 and 3", "figure-4-rank-3-23"),
+        (
+            "Figure 5 (ours): the plane of C and width, the grid's cells, and the path of SVML-Sphere",
+            "figure-5-plane",
+        ),
+        (
+            "Figure 6 (ours): paired differences to 5 folds, with 95 % intervals",
+            "figure-6-differences",
+        ),
+    ];
+    let mut text = "## Figures\n".to_owned();
+    for (words, file) in figures {
+        text += &format!("\n{words}\n\n![{words}](figures/{file}.svg)\n");
+    }
+    text
+}
