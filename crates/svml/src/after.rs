@@ -56,17 +56,11 @@ impl Model {
         let values = outcome.metric.values().iter().map(|l| l * scale * inverse_width).collect();
         let metric = Metric::new(outcome.metric.form(), outcome.metric.features(), values)?;
         let trained = prepared.train(&metric, selected.cost, None, &watch)?;
+        let method = Method::After { learner: learner.clone(), grid: grid.clone() };
         let report = Report {
-            method: Method::After { learner: learner.clone(), grid: grid.clone() },
-            rows: data.rows(),
-            trace: Vec::new(),
-            candidates: Vec::new(),
             learning: outcome.trace,
-            best: 0,
             stop: Some(outcome.stop),
-            refitted: true,
-            residual: trained.residual,
-            warnings: prepared.warnings(data),
+            ..Report::without_steps(method, data, &prepared, &trained)
         };
         Ok(Self::assemble(prepared, data, metric, selected.cost, trained, report))
     }

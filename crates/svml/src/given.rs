@@ -56,18 +56,8 @@ impl Model {
             }
         };
         let trained = prepared.train(&metric, cost, None, &watch)?;
-        let report = Report {
-            method: Method::Given { gamma, class_weight: class_weight.clone() },
-            rows: data.rows(),
-            trace: Vec::new(),
-            candidates: Vec::new(),
-            learning: Vec::new(),
-            best: 0,
-            stop: None,
-            refitted: true,
-            residual: trained.residual,
-            warnings: prepared.warnings(data),
-        };
+        let method = Method::Given { gamma, class_weight: class_weight.clone() };
+        let report = Report::without_steps(method, data, &prepared, &trained);
         Ok(Self::assemble(prepared, data, metric, cost, trained, report))
     }
 }

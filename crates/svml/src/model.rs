@@ -97,6 +97,27 @@ impl fmt::Display for Stage {
 }
 
 impl Report {
+    /// Of machines that were trained on all rows with nothing learned step by step.
+    pub(crate) fn without_steps(
+        method: Method,
+        data: &Dataset,
+        prepared: &Prepared,
+        trained: &Trained,
+    ) -> Self {
+        Self {
+            method,
+            rows: data.rows(),
+            trace: Vec::new(),
+            candidates: Vec::new(),
+            learning: Vec::new(),
+            best: 0,
+            stop: None,
+            refitted: true,
+            residual: trained.residual,
+            warnings: prepared.warnings(data),
+        }
+    }
+
     /// The forms that were learned one after the other, with their steps of the trace: one if the form
     /// was given.
     pub fn stages(&self) -> Vec<Stage> {
@@ -246,18 +267,8 @@ impl Model {
         let selected = select::grid_search(&prepared.sample(), grid, &watch)?;
         let (metric, cost) = (selected.metric, selected.cost);
         let trained = prepared.train(&metric, cost, None, &watch)?;
-        let report = Report {
-            method: Method::Euclidean(grid.clone()),
-            rows: data.rows(),
-            trace: Vec::new(),
-            candidates: Vec::new(),
-            learning: Vec::new(),
-            best: 0,
-            stop: None,
-            refitted: true,
-            residual: trained.residual,
-            warnings: prepared.warnings(data),
-        };
+        let method = Method::Euclidean(grid.clone());
+        let report = Report::without_steps(method, data, &prepared, &trained);
         Ok(Self::assemble(prepared, data, metric, cost, trained, report))
     }
 

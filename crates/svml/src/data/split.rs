@@ -71,27 +71,23 @@ pub fn random_split(rows: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
 
 /// The fold (0..k) of each row: within each class, rows in the given order are dealt out in turn.
 pub fn fold_of(class: &[usize], k: usize) -> Vec<usize> {
-    let mut dealt = vec![0; class.iter().max().map_or(0, |c| c + 1)];
-    class
-        .iter()
-        .map(|&c| {
-            dealt[c] += 1;
-            // Each class starts at another fold, so that small classes do not crowd the first.
-            (dealt[c] - 1 + c) % k.max(1)
-        })
-        .collect()
+    // Each class starts at another fold, so that small classes do not crowd the first.
+    deal(class, |c, i| i + c, k)
 }
 
 /// As [`fold_of`], dealt anew: the rows of a fold of the first deal are spread over all folds.
 pub fn fold_of_again(class: &[usize], k: usize) -> Vec<usize> {
-    let k = k.max(1);
+    deal(class, |c, i| i + i / k.max(1) + 2 * c, k)
+}
+
+/// Deals out rows by class and number within it.
+fn deal(class: &[usize], place: impl Fn(usize, usize) -> usize, k: usize) -> Vec<usize> {
     let mut dealt = vec![0; class.iter().max().map_or(0, |c| c + 1)];
     class
         .iter()
         .map(|&c| {
-            let i = dealt[c];
             dealt[c] += 1;
-            (i + i / k + 2 * c) % k
+            place(c, dealt[c] - 1) % k.max(1)
         })
         .collect()
 }
