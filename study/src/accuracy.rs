@@ -255,8 +255,7 @@ fn report(results: &Results) -> Result<String, String> {
     text += &match longer.is_empty() {
         true => "\nAim met: the default takes no longer than the grid.\n".to_owned(),
         false => format!(
-            "\nAim not met on all: the default takes longer than the grid on {}. What takes the time there is the stage of \
-             low rank, which is tried more often than it is of use.\n",
+            "\nAim not met on all: the default takes longer than the grid on {}.\n",
             longer.join(", ")
         ),
     };
