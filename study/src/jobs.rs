@@ -30,6 +30,10 @@ pub struct Measured {
     pub error: f64,
     /// Seconds of the fit.
     pub seconds: f64,
+    /// Processor seconds of the fit, of all threads together: other work on the machine lengthens them
+    /// little.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<f64>,
     /// Form of the metric.
     pub form: String,
     /// C.
@@ -226,7 +230,7 @@ mod tests {
         let job = Job { data: "set".to_owned(), seed, method: "m".to_owned() };
         let (cost, support) = (Some(1.5), Some(20));
         let (form, stop) = ("full".to_owned(), Some(Stop::HoldOut));
-        Measured { job, error: 0.25, seconds: 0.5, form, cost, support, stop }
+        Measured { job, error: 0.25, seconds: 0.5, processor: None, form, cost, support, stop }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use rustix::time::{ClockId, clock_gettime};
 use svml::criterion::Criterion;
 use svml::learn::{Itml, Lmnn, Nca};
 use svml::loss::Surrogate;
@@ -119,16 +120,23 @@ pub fn fit(name: &str, data: &Dataset) -> Result<Model, String> {
     fitted.map_err(|e| format!("{name}: {e}"))
 }
 
+/// Processor time of the program so far.
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
+}
+
 /// Does a job: trains on the one part, tests on the other.
 pub fn measure(job: &Job, train: &Dataset, test: &Dataset) -> Result<Measured, String> {
     let failed = |e: String| format!("{} {}: {e}", job.data, job.seed);
-    let started = Instant::now();
+    let (started, before) = (Instant::now(), processor_seconds());
     let model = fit(&job.method, train).map_err(failed)?;
-    let seconds = started.elapsed().as_secs_f64();
+    let (seconds, processor) = (started.elapsed().as_secs_f64(), processor_seconds() - before);
     Ok(Measured {
         job: job.clone(),
         error: model.error(test).map_err(|e| failed(e.to_string()))?,
         seconds,
+        processor: Some(processor),
         form: model.metric().form().to_string(),
         cost: Some(model.cost()),
         support: Some(model.support_rows().len()),

@@ -124,8 +124,8 @@ pub struct TrainingData {
 #[derive(Args, Clone, Debug)]
 pub struct Learning {
     /// Structure of L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full (all
-    /// entries), rank=R (a map into R dimensions), or auto, which learns sphere, diagonal and, where it
-    /// promises something, low rank, and chooses by the errors on rows held out [default: auto]
+    /// entries), rank=R (a map into R dimensions), or auto, which learns a sphere and what it leads
+    /// to, diagonal or low rank, and chooses by the errors on rows held out [default: auto]
     #[arg(long, value_parser = parsed::<FormChoice>, value_name = "FORM")]
     pub form: Option<FormChoice>,
     /// How metric and C are validated while they are learned: k_fold=K (each of K parts by machines

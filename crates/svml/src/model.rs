@@ -78,8 +78,7 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stage {
-    /// The form; `None` for low rank whose rank is not known, as learning was ended before it was
-    /// compared.
+    /// The form, where it is on record.
     pub form: Option<Form>,
     /// The first step, where the form starts.
     pub first: usize,
@@ -91,7 +90,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.form {
             Some(form) => form.fmt(f),
-            None => f.write_str("low rank"),
+            None => f.write_str("a form"),
         }
     }
 }
@@ -124,17 +123,14 @@ impl Report {
         let Method::Svml(params) = &self.method else {
             return Vec::new();
         };
-        let low = || self.candidates.iter().map(|c| c.form).find(|f| matches!(f, Form::Rank(_)));
         let mut stages: Vec<Stage> = Vec::new();
         for (k, step) in self.trace.iter().enumerate() {
             match stages.last_mut() {
                 Some(stage) if step.step > 0.0 => stage.last = k,
                 _ => {
-                    let form = match (params.form, stages.len()) {
-                        (FormChoice::Fixed(form), _) => Some(form),
-                        (FormChoice::Auto, 0) => Some(Form::Sphere),
-                        (FormChoice::Auto, 1) => Some(Form::Diagonal),
-                        (FormChoice::Auto, _) => low(),
+                    let form = match params.form {
+                        FormChoice::Fixed(form) => Some(form),
+                        FormChoice::Auto => step.form,
                     };
                     stages.push(Stage { form, first: k, last: k });
                 }

@@ -58,7 +58,7 @@ impl ClassWeight {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum FormChoice {
-    /// Chosen along the path from sphere to diagonal to low rank: see
+    /// Chosen along the path from sphere to diagonal or low rank: see
     /// [`learn::auto`](crate::learn::auto).
     #[default]
     Auto,

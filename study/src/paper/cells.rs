@@ -72,25 +72,27 @@ impl<'t> Cell<'t> {
         }
     }
 
-    /// Mean seconds of a fit.
+    /// Mean processor seconds of a fit.
     pub fn seconds(&self) -> Option<f64> {
-        let count = self.count();
-        (count > 0).then(|| self.there().map(|m| m.seconds).sum::<f64>() / count as f64)
+        let seconds: Vec<f64> = self.there().filter_map(|m| m.processor).collect();
+        (!seconds.is_empty()).then(|| seconds.iter().sum::<f64>() / seconds.len() as f64)
     }
 
-    /// Seconds of all fits.
+    /// Processor seconds of all fits.
     pub fn total_seconds(&self) -> f64 {
         // An empty sum is -0.
-        self.there().map(|m| m.seconds).sum::<f64>() + 0.0
+        self.there().filter_map(|m| m.processor).sum::<f64>() + 0.0
     }
 
     /// How many times as long this takes as the other, on the splits where both are there.
     pub fn times_as_long_as(&self, other: &Self) -> Option<f64> {
-        let both = self.of.iter().zip(&other.of).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
+        let processor = |m: &Option<&Measured>| m.and_then(|m| m.processor);
+        let both = (self.of.iter().zip(&other.of))
+            .filter_map(|(a, b)| Some((processor(a)?, processor(b)?)));
         let (mut own, mut others) = (0.0, 0.0);
         both.for_each(|(a, b)| {
-            own += a.seconds;
-            others += b.seconds;
+            own += a;
+            others += b;
         });
         (others > 0.0).then(|| own / others)
     }

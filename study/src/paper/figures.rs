@@ -197,7 +197,7 @@ fn times(table: &Table) -> Dots {
         names: rows.iter().map(|(title, _)| (*title).to_owned()).collect(),
         series: UCI_SETS.map(|set| set.name.to_owned()).to_vec(),
         columns: 1,
-        label: "seconds".to_owned(),
+        label: "processor seconds".to_owned(),
         logarithmic: true,
         reference: None,
     }

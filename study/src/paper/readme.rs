@@ -47,7 +47,7 @@ fn tables(table: &Table) -> String {
     let all = UCI_SETS.iter().enumerate().all(|(set, facts)| most(set) == splits(facts));
     let titles = COLUMNS.map(|(_, title)| title).join(" | ");
     let mut text = format!(
-        "## On the paper's data sets\n\nTest error in percent, ± standard error, and seconds of a fit{}. [docs/study.md](docs/study.md) has all methods, the \
+        "## On the paper's data sets\n\nTest error in percent, ± standard error, and processor seconds of a fit{}. [docs/study.md](docs/study.md) has all methods, the \
          paper's numbers beside ours, and the machine.\n\n\
          | data | splits | {titles} | seconds: {titles} | scikit-learn's grid |\n|{}\n",
         if all { "" } else { ", so far" },

@@ -250,8 +250,9 @@ fn seconds(value: f64) -> String {
 }
 
 fn times(table: &Table) -> String {
-    let mut text = "## Time\n\nMean seconds of a fit: metric, cross-validation and the last machine; one fit after the other, each on all \
-        threads. scikit-learn's machine has the plain hinge loss, ours the squared one. Ratios are over the splits that both have.\n\n"
+    let mut text = "## Time\n\nMean processor seconds of a fit, of all threads together: metric, cross-validation and the last machine. \
+        On two free cores half of that passes; other work on the machine lengthens it little. scikit-learn's search runs in \
+        one process, which costs it least. Its machine has the plain hinge loss, ours the squared one. Ratios are over the splits that both have.\n\n"
         .to_owned();
     text += &head("method", &[]);
     let titles = METHODS.iter().map(|m| (m.name, m.title));
@@ -268,7 +269,7 @@ fn times(table: &Table) -> String {
             .collect();
         text += &line(name, &texts);
     }
-    text += "\n### What the run cost\n\nMinutes of all fits together, by method and data set.\n\n";
+    text += "\n### What the run cost\n\nProcessor minutes of all fits together, by method and data set; on N free cores they take an N-th of that.\n\n";
     text += &head("method", &["all"]);
     let mut sums = vec![0.0; UCI_SETS.len() + 1];
     for method in &METHODS {
@@ -362,7 +363,7 @@ fn figures() -> String {
             "Figure 2: loss and errors by step on credit, by plain descent with a small step",
             "figure-2-descent",
         ),
-        ("Figure 3: seconds of a fit", "figure-3-times"),
+        ("Figure 3: processor seconds of a fit", "figure-3-times"),
         ("Figure 4: credit in two dimensions, by SVML of rank 2", "figure-4-svml"),
         ("Figure 4: the same by principal components and a grid", "figure-4-pca"),
         ("Figure 4: SVML of rank 3, directions 1 and 2", "figure-4-rank-3-12"),

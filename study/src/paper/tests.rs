@@ -14,6 +14,7 @@ fn made_up(job: &Job) -> Measured {
         job: job.clone(),
         error: 0.2 + 0.0001 * noise as f64 + if job.method == "euclid-5" { 0.05 } else { 0.0 },
         seconds: 0.001 * (1 + noise) as f64,
+        processor: Some(0.002 * (1 + noise) as f64),
         form: if noise.is_multiple_of(2) { "sphere" } else { "diagonal" }.to_owned(),
         cost: Some(1.0),
         support: Some(100),
@@ -75,7 +76,7 @@ fn the_report_says_what_the_results_say() {
     writeln!(
         file,
         "{{\"date\": \"2001-02-03\", \"machine\": \"a machine\", \"versions\": \"scikit-learn 1\"}}\n\
-         {{\"data\": \"haber\", \"seed\": {FIRST_SEED}, \"method\": \"{SKLEARN}\", \"error\": 0.25, \"seconds\": 2.5, \"form\": \"sphere\", \"cost\": 1.0, \"support\": 100}}"
+         {{\"data\": \"haber\", \"seed\": {FIRST_SEED}, \"method\": \"{SKLEARN}\", \"error\": 0.25, \"seconds\": 2.5, \"processor\": 2.5, \"form\": \"sphere\", \"cost\": 1.0, \"support\": 100}}"
     )
     .unwrap();
     let text = report::report(&Table::read(&[path]).unwrap());

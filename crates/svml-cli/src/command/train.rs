@@ -109,7 +109,7 @@ struct Stages {
 impl Stages {
     /// The name of the form that a step belongs to, if there is more than one, and how many steps may
     /// follow.
-    fn at(&mut self, step: &Step) -> (&'static str, u64) {
+    fn at(&mut self, step: &Step) -> (String, u64) {
         let now = step.iteration as u64;
         if step.step == 0.0 {
             self.begun.push(now);
@@ -117,11 +117,9 @@ impl Stages {
         let of_form = now - self.begun.last().copied().unwrap_or(0);
         let to_come = self.forms.saturating_sub(self.begun.len() as u64);
         let left = self.most.saturating_sub(of_form) + to_come * (self.most + 1);
-        let name = match (self.forms, self.begun.len()) {
-            (1, _) => "",
-            (_, 0 | 1) => "form sphere, ",
-            (_, 2) => "form diagonal, ",
-            _ => "form low rank, ",
+        let name = match step.form {
+            Some(form) if self.forms > 1 => format!("form {form}, "),
+            _ => String::new(),
         };
         (name, left)
     }

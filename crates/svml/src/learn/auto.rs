@@ -1,19 +1,22 @@
 //! The form of the metric, chosen from the training rows: `form = auto`.
 //!
-//! The forms are nested: a sphere, a diagonal, and, where directions that are no columns carry the
-//! classes, a metric of low rank. Folds dealt anew then compare what was learned, row by row, and a form
-//! is left for the next only if fewer rows are misclassified, by more than a quarter of a standard error:
+//! A sphere is learned first. The directions along which its machines change, as they are, tell what to
+//! learn next: a metric of low rank if a few of them that are no columns have far fewer rows
+//! misclassified, else a diagonal. Folds dealt anew then compare what was learned, row by row, and the
+//! sphere is left only if fewer rows are misclassified, by more than a quarter of a standard error:
 //!
-//! 1. from the sphere to the diagonal;
-//! 2. from there to low rank, if the loss is lower by two standard errors as well;
-//! 3. from there back to the sphere, with ten times its C.
+//! 1. for low rank, if that was learned and the loss is lower by two standard errors as well;
+//! 2. else for the diagonal;
+//! 3. from there one may come back to the sphere, with ten times its C.
 //!
 //! `docs/math.md` in the repository says why.
+
+use std::mem;
 
 use serde::{Deserialize, Serialize};
 
 use crate::criterion::{Criterion, Pair, fold_pairs, held_outputs};
-use crate::data::fold_of_again;
+use crate::data::{fold_of, fold_of_again};
 use crate::error::{Error, Result};
 use crate::kernel::{DenseGram, Gram};
 use crate::learn::gop::{self, outer_product};
@@ -35,8 +38,12 @@ const FOLDS: usize = 5;
 /// The sphere is tried with C times this as well: a loss that is a proper score chooses a machine too
 /// smooth for the zero-one loss where one class is rare.
 const HARDER: f64 = 10.0;
-/// Standard errors by which low rank must lower the loss.
+/// Standard errors by which low rank must lower the loss, and by which one more direction must do so; the
+/// same in loss and errors for a diagonal to start from.
 const FORWARD: f64 = 2.0;
+/// Standard errors, in loss and errors, by which leading directions must be better than both the sphere
+/// and a diagonal for low rank to be tried.
+const EVIDENT: f64 = 3.0;
 /// Standard errors by which any change of form must lower the share misclassified.
 const FEWER: f64 = 0.25;
 /// The smallest rank that is tried is that of the fewest directions with this share of the trace of G.
@@ -90,25 +97,16 @@ fn choose(
     if ended(&sphere) {
         return Ok((sphere, Vec::new()));
     }
-    let from = Learned {
-        metric: initial_metric(sample, Form::Diagonal)?,
-        cost: params.initial_cost,
-        ..sphere.clone()
-    };
-    let diagonal = svml::learn(sample, Form::Diagonal, params, Some(from), control, watch)?;
-    if ended(&diagonal) {
-        let Learned { trace, stop, .. } = diagonal;
-        return Ok((Learned { trace, stop, ..sphere }, Vec::new()));
-    }
-    let fallback = diagonal.clone();
-    match compare(sample, params, sphere, diagonal, control, watch) {
+    let mut best = sphere.clone();
+    match follow(sample, params, &sphere, &mut best, control, watch) {
+        Ok(candidates) => Ok((best, candidates)),
         Err(Error::Interrupted) => {
-            let stop = if watch.interrupted() { Stop::Interrupted } else { Stop::TimeLimit };
-            Ok((Learned { stop, ..fallback }, Vec::new()))
+            best.stop = if watch.interrupted() { Stop::Interrupted } else { Stop::TimeLimit };
+            Ok((best, Vec::new()))
         }
         // Rounding hides which rows are close: nothing to compare.
-        Err(Error::NotPositiveDefinite { .. }) => Ok((fallback, Vec::new())),
-        chosen => chosen,
+        Err(Error::NotPositiveDefinite { .. }) => Ok((best, Vec::new())),
+        Err(error) => Err(error),
     }
 }
 
@@ -116,112 +114,132 @@ fn ended(learned: &Learned) -> bool {
     matches!(learned.stop, Stop::Interrupted | Stop::TimeLimit)
 }
 
-fn compare(
+/// Learns what the sphere's machines point to, and compares. `best` is the best so far.
+fn follow(
     sample: &Sample<'_>,
     params: &Params,
-    sphere: Learned,
-    diagonal: Learned,
+    sphere: &Learned,
+    best: &mut Learned,
     control: &mut Control<'_>,
     watch: &Watch,
-) -> Result<(Learned, Vec<Candidate>)> {
-    let folds = Folds::new(sample, params);
+) -> Result<Vec<Candidate>> {
+    let (first, machines) = direction(sample, params, sphere, watch)?;
+    let mut next = Some(first);
+    let folds = Folds::again(sample, params);
     let mut candidates = Vec::new();
     let mut consider = |form: Form, held: &Held| {
         let (loss, error) = (held.loss.mean(), held.wrong.mean());
         candidates.push(Candidate { form, cost: held.cost, loss, error, chosen: false });
         candidates.len() - 1
     };
-
-    let gram = folds.gram(&sphere.metric, watch)?;
-    let sphere_held = folds.hold(&gram, sphere.cost, &folds.guess(&sphere.machines))?;
-    let sphere_index = consider(Form::Sphere, &sphere_held);
+    // The kernel matrix is made anew for each: memory is dearer than time.
+    let hold = |metric: &Metric, cost: f64, starts: &[Machine]| {
+        folds.hold(&folds.gram(metric, watch)?, cost, starts)
+    };
+    let mut best_held = hold(&sphere.metric, sphere.cost, &folds.guess(&machines))?;
+    let mut chosen = consider(Form::Sphere, &best_held);
     // Machines of other metrics start from the support rows of the sphere's.
-    let starts = sphere_held.machines.clone();
-    let held = folds.hold(&folds.gram(&diagonal.metric, watch)?, diagonal.cost, &starts)?;
-    let index = consider(Form::Diagonal, &held);
-    let trace = diagonal.trace.clone();
-    let (mut best, mut best_held, mut chosen) =
-        match held.wrong.below(&sphere_held.wrong).significant(FEWER) {
-            true => (diagonal, held, index),
-            false => (Learned { trace, ..sphere.clone() }, sphere_held, sphere_index),
-        };
+    let starts = best_held.machines.clone();
 
-    // Forward, if the directions along which the sphere's machine changes promise enough.
-    if let Some(low) = directions(sample, &folds, &gram, &sphere, &starts, &best_held, watch)? {
-        let form = low.form();
-        let from = Learned { metric: low, trace: best.trace.clone(), ..sphere.clone() };
+    while let Some((metric, cost)) = next.take() {
+        let form = metric.form();
+        let (machines, trace) = (machines.clone(), best.trace.clone());
+        let from = Learned { metric, cost, machines, trace, ..sphere.clone() };
         let learned = svml::learn(sample, form, params, Some(from), control, watch)?;
-        best.trace.clone_from(&learned.trace);
         if ended(&learned) {
-            return Ok((Learned { stop: learned.stop, ..best }, Vec::new()));
+            (best.trace, best.stop) = (learned.trace, learned.stop);
+            return Ok(Vec::new());
         }
-        let held = folds.hold(&folds.gram(&learned.metric, watch)?, learned.cost, &starts)?;
+        // What comes back if time runs out now.
+        let before = mem::replace(best, learned);
+        let held = hold(&best.metric, best.cost, &starts)?;
         let index = consider(form, &held);
-        if held.loss.below(&best_held.loss).significant(FORWARD)
-            && held.wrong.below(&best_held.wrong).significant(FEWER)
-        {
-            (best, best_held, chosen) = (learned, held, index);
+        let (fewer, lower) = (held.wrong.below(&best_held.wrong), held.loss.below(&best_held.loss));
+        if fewer.significant(FEWER) && (form == Form::Diagonal || lower.significant(FORWARD)) {
+            (best_held, chosen) = (held, index);
+        } else {
+            *best = Learned { trace: mem::take(&mut best.trace), ..before };
+            if form != Form::Diagonal {
+                next = Some((initial_metric(sample, Form::Diagonal)?, params.initial_cost));
+            }
         }
     }
 
-    // Back to a sphere with a harder margin.
+    // Back to a sphere with a harder margin; low rank is too far from it.
     let cost = (HARDER * sphere.cost).min(COST_RANGE.1);
-    if params.learn_cost && cost > sphere.cost {
-        let held = folds.hold(&gram, cost, &starts)?;
+    let near = matches!(best.metric.form(), Form::Sphere | Form::Diagonal);
+    if near && params.learn_cost && cost > sphere.cost {
+        let held = hold(&sphere.metric, cost, &starts)?;
         let index = consider(Form::Sphere, &held);
         if held.wrong.below(&best_held.wrong).significant(FEWER) {
             let mut machines = held.machines;
             machines.truncate(pairs(sample.classes).len());
-            let (trace, unseen) = (best.trace, folds.rows[0].clone());
-            best = Learned { cost, machines, unseen, left_out: Vec::new(), trace, ..sphere };
+            let (trace, unseen) = (best.trace.clone(), folds.rows[0].clone());
+            let left_out = Vec::new();
+            *best = Learned { cost, machines, unseen, left_out, trace, ..sphere.clone() };
             chosen = index;
         }
     }
     candidates[chosen].chosen = true;
-    Ok((best, candidates))
+    Ok(candidates)
 }
 
-/// The leading directions of G (see [`gop`]), at the sphere's size and in the number that does best, if
-/// as they are they lower the loss of `best` by enough.
-fn directions(
+/// The metric and C to learn from next, and machines with the sphere's. The directions along which the sphere's machines change (see
+/// [`gop`]) are taken as they are, at the sphere's size: the leading ones for low rank, or column by
+/// column for a diagonal. If neither is better than the sphere, a diagonal starts with all columns alike.
+fn direction(
     sample: &Sample<'_>,
-    folds: &Folds<'_>,
-    gram: &dyn Gram,
+    params: &Params,
     sphere: &Learned,
-    starts: &[Machine],
-    best: &Held,
     watch: &Watch,
-) -> Result<Option<Metric>> {
+) -> Result<((Metric, f64), Vec<Machine>)> {
+    let alike = (initial_metric(sample, Form::Diagonal)?, params.initial_cost);
     let (n, d) = (sample.x.rows(), sample.x.cols());
     if d < 2 || d > MOST_COLUMNS.min(n) {
-        return Ok(None);
+        return Ok((alike, sphere.machines.clone()));
     }
+    let folds = Folds::new(sample, params, &fold_of(sample.class, SPHERE_FOLDS), SPHERE_FOLDS);
+    let gram = folds.gram(&sphere.metric, watch)?;
     let all = sample.labelled(&(0..n).collect::<Vec<_>>(), 0);
-    let machines: Vec<Machine> = (pairs(sample.classes).into_iter())
-        .map(|pair| Ok(solve_pair(gram, &all.of_pair(pair), sphere.cost, None)?.machine))
+    let sphere_held = folds.hold(&gram, sphere.cost, &folds.guess(&sphere.machines))?;
+    let classes = pairs(sample.classes);
+    let likely = |p: usize| {
+        let halves = sphere_held.machines.iter().skip(p).step_by(classes.len());
+        let mut rows: Vec<usize> = halves.flat_map(|half| half.support.iter().copied()).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    };
+    let machines: Vec<Machine> = (classes.iter().enumerate())
+        .map(|(p, &pair)| {
+            let rows = all.of_pair(pair);
+            Ok(solve_pair(&gram, &rows, sphere.cost, Some(&likely(p)))?.machine)
+        })
         .collect::<Result<_>>()?;
     // For a sphere M is a multiple of I.
-    let g = outer_product(gram, sample, &machines);
+    let g = outer_product(&gram, sample, &machines);
     let Some((values, vectors)) = linalg::symmetric_eigen(&g) else {
-        return Ok(None);
+        return Ok((alike, machines));
     };
     let values: Vec<f64> = values.into_iter().map(|v| v.max(0.0)).collect();
     let trace: f64 = values.iter().sum();
     if trace <= 0.0 || !trace.is_finite() {
-        return Ok(None);
+        return Ok((alike, machines));
     }
     let size = |metric: &Metric| -> f64 {
         metric.transform(sample.x).as_slice().iter().map(|z| z * z).sum()
     };
-    let leading = |rank: usize| {
-        let of_scale = |scale: f64| {
-            let l = |i: usize, k: usize| scale * (values[i] / trace).sqrt() * vectors[(i, k)];
-            Metric::new(Form::Rank(rank), d, Matrix::from_fn(rank, d, l).into_vec())
-        };
+    let hold = |form: Form, l: &[f64]| {
+        let of_scale = |scale: f64| Metric::new(form, d, l.iter().map(|v| v * scale).collect());
         let scale = (size(&sphere.metric) / size(&of_scale(1.0)?)).sqrt();
         let metric = of_scale(if scale.is_finite() { scale } else { 1.0 })?;
-        let held = folds.hold(&folds.gram(&metric, watch)?, sphere.cost, starts)?;
+        let gram = folds.gram(&metric, watch)?;
+        let held = folds.hold(&gram, sphere.cost, &sphere_held.machines)?;
         Ok::<_, Error>((metric, held))
+    };
+    let leading = |rank: usize| {
+        let l = |i: usize, k: usize| (values[i] / trace).sqrt() * vectors[(i, k)];
+        hold(Form::Rank(rank), Matrix::from_fn(rank, d, l).as_slice())
     };
     // From the fewest that carry half of the trace on, as long as one more helps beyond chance.
     let mut carried = 0.0;
@@ -230,19 +248,28 @@ fn directions(
         carried < SHARE * trace
     });
     let mut rank = 1 + few.count();
-    let (mut metric, mut held) = leading(rank)?;
+    let (mut low, mut low_held) = leading(rank)?;
     while rank < d {
         rank += 1;
         let (next, next_held) = leading(rank)?;
-        if !next_held.loss.below(&held.loss).significant(FORWARD) {
+        if !next_held.loss.below(&low_held.loss).significant(FORWARD) {
             break;
         }
-        (metric, held) = (next, next_held);
+        (low, low_held) = (next, next_held);
     }
-    Ok(held.loss.below(&best.loss).significant(FORWARD).then_some(metric))
+    let columns: Vec<f64> = (0..d).map(|k| (g[(k, k)].max(0.0) / trace).sqrt()).collect();
+    let (diagonal, diagonal_held) = hold(Form::Diagonal, &columns)?;
+    let next = if [&sphere_held, &diagonal_held].iter().all(|held| low_held.better(held, EVIDENT)) {
+        (low, sphere.cost)
+    } else if diagonal_held.better(&sphere_held, FORWARD) {
+        (diagonal, sphere.cost)
+    } else {
+        alike
+    };
+    Ok((next, machines))
 }
 
-/// Folds other than those that were learned on.
+/// A deal of the rows into folds.
 struct Folds<'a> {
     sample: &'a Sample<'a>,
     surrogate: Loss,
@@ -263,17 +290,31 @@ struct Held {
     machines: Vec<Machine>,
 }
 
+impl Held {
+    /// Whether loss and errors are lower than those of another by so many standard errors.
+    fn better(&self, than: &Self, errors: f64) -> bool {
+        self.loss.below(&than.loss).significant(errors)
+            && self.wrong.below(&than.wrong).significant(errors)
+    }
+}
+
 impl<'a> Folds<'a> {
-    fn new(sample: &'a Sample<'a>, params: &Params) -> Self {
+    /// Folds other than those that were learned on.
+    fn again(sample: &'a Sample<'a>, params: &Params) -> Self {
         let n = sample.x.rows();
         let k = match params.criterion {
             Criterion::KFold(k) => k,
             Criterion::HoldOut | Criterion::LeaveOneOut => FOLDS,
         };
         let k = k.min(n);
+        Self::new(sample, params, &fold_of_again(sample.class, k), k)
+    }
+
+    /// `fold_of` is the fold of each row, below `k`.
+    fn new(sample: &'a Sample<'a>, params: &Params, fold_of: &[usize], k: usize) -> Self {
+        let n = sample.x.rows();
         let all = sample.labelled(&(0..n).collect::<Vec<_>>(), 0);
-        let fold_of = fold_of_again(sample.class, k);
-        let pairs = fold_pairs(&all, sample.classes, &fold_of, k);
+        let pairs = fold_pairs(&all, sample.classes, fold_of, k);
         let rows = (0..k).map(|fold| (0..n).filter(|&row| fold_of[row] == fold).collect());
         Self { sample, surrogate: params.loss(), pairs, rows: rows.collect() }
     }

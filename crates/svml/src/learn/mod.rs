@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::linalg::Matrix;
-use crate::metric::Metric;
+use crate::metric::{Form, Metric};
 use crate::multiclass::Labelled;
 use crate::optimise::Stop;
 use crate::params::Params;
@@ -196,6 +196,9 @@ impl Sample<'_> {
 pub struct Step {
     /// 0 for the starting point; goes on where one form of the metric follows another.
     pub iteration: usize,
+    /// Form of the metric; not on record in model files of former versions.
+    #[serde(default)]
+    pub form: Option<Form>,
     /// The value that is minimised: surrogate plus regulariser.
     pub loss: f64,
     /// Share of training rows misclassified, by weight. With k folds or leave-one-out and several

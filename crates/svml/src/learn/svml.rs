@@ -48,7 +48,8 @@ pub struct Learned {
 }
 
 /// Learns an L of the given form from a sample. `from` is where L and C start, and what is returned if
-/// the time is up before anything better is there; its trace is continued. Without it L starts
+/// the time is up before anything better is there; its trace is continued, and where all rows train its
+/// machines are the first guess of those to come. Without it L starts
 /// isotropic, or from the principal components.
 pub fn learn(
     sample: &Sample<'_>,
@@ -95,6 +96,10 @@ pub fn learn(
         }
         (gram, _) => gram?,
     };
+    let guess = match (params.criterion, &from) {
+        (Criterion::HoldOut, _) | (_, None) => Vec::new(),
+        (_, Some(from)) => from.machines.iter().cycle().take(problems.count()).cloned().collect(),
+    };
     let mut descent = Descent {
         gram,
         fit: sample.labelled(&order, 0),
@@ -112,6 +117,7 @@ pub fn learn(
         last: None,
         best: None,
         trace: from.as_ref().map_or(Vec::new(), |from| from.trace.clone()),
+        guess,
     };
     let mut theta = descent.variables.start(initial_cost);
     let limits = Limits {
@@ -163,6 +169,13 @@ impl Problems {
         match self {
             Self::Pairs(pairs) => hold_out(gram, pairs, cost, params.loss(), starts),
             Self::LeaveOneOut(rows) => leave_one_out(gram, rows, cost, params.loss(), starts),
+        }
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Self::Pairs(pairs) => pairs.len(),
+            Self::LeaveOneOut(rows) => rows.len(),
         }
     }
 
@@ -328,6 +341,8 @@ struct Descent<'a, 'c> {
     last: Option<Evaluated>,
     best: Option<Best>,
     trace: Vec<Step>,
+    /// Machines to start the first evaluation from, if any are known.
+    guess: Vec<Machine>,
 }
 
 impl Descent<'_, '_> {
@@ -354,7 +369,7 @@ impl Objective for Descent<'_, '_> {
             return Ok(f64::INFINITY);
         };
         self.gram.set_metric(&metric)?;
-        let starts = self.last.as_ref().map_or(&[][..], |last| &last.evaluation.machines);
+        let starts = self.last.as_ref().map_or(&self.guess, |last| &last.evaluation.machines);
         let mut evaluation = match self.problems.evaluate(&self.gram, cost, self.params, starts) {
             // L is so large that rounding hides which rows are close: too far.
             Err(Error::NotPositiveDefinite { .. }) => return Ok(f64::INFINITY),
@@ -405,6 +420,7 @@ impl Objective for Descent<'_, '_> {
         support.dedup();
         let step = Step {
             iteration: self.trace.len(),
+            form: Some(metric.form()),
             loss: accepted.value,
             train_error,
             valid_error,
