@@ -13,7 +13,7 @@ use crate::loss::wrong;
 use crate::metric::{Form, Metric};
 use crate::multiclass::{Labelled, decide, outputs, pairs, solve_pair, vote};
 use crate::params::ClassWeight;
-use crate::svm::Machine;
+use crate::svm::{LARGE, Machine};
 use crate::watch::Watch;
 
 /// A grid of settings and the number of folds.
@@ -169,8 +169,8 @@ fn parts(sample: &Sample<'_>, folds: usize) -> Vec<Part> {
     (0..count).map(|out| part(&|i| fold[i] != out)).collect()
 }
 
-/// Weight of the validation rows misclassified by the machines trained on the others, for each C;
-/// each machine starts from the support set of the one before.
+/// Weight of the validation rows misclassified by the machines trained on the others, for each C; each
+/// machine of few rows starts from the support set of the one before.
 fn wrong_in_part(
     gram: &DenseGram<'_>,
     classes: usize,
@@ -184,7 +184,9 @@ fn wrong_in_part(
     for &cost in costs {
         machines = (rows.par_iter().enumerate())
             .map(|(p, rows)| {
-                let start = machines.get(p).map(|machine| machine.support.as_slice());
+                // Of many rows the solver's own guess is closer than the machine for another C.
+                let last = machines.get(p).filter(|_| rows.index.len() < LARGE);
+                let start = last.map(|machine| machine.support.as_slice());
                 Ok(solve_pair(gram, rows, cost, start)?.machine)
             })
             .collect::<Result<_>>()?;

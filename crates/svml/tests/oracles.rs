@@ -164,6 +164,55 @@ fn any_start_leads_to_the_same_machine() {
     }
 }
 
+/// From 1,000 rows on a cold start is a guess from features; it must not show in the machine.
+#[test]
+fn a_guessed_start_leads_to_the_same_machine_in_fewer_steps() {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let n = 1200;
+    let x = Matrix::from_fn(n, 4, |_, _| rng.random_range(-2.0..2.0));
+    let label = |i: usize| if x[(i, 0)] * x[(i, 1)] > 0.0 { 1.0 } else { -1.0 };
+    let y: Vec<f64> =
+        (0..n).map(|i| if rng.random_bool(0.1) { -label(i) } else { label(i) }).collect();
+    let rows: Vec<usize> = (0..n).collect();
+    for (width, base) in [(4.0, 0.1), (2.0, 10.0), (0.5, 1.0), (1e-4, 1.0)] {
+        let metric = Metric::isotropic(Form::Sphere, 4, 1.0 / width).unwrap();
+        let gram = DenseGram::new(&x, n, &metric, &Watch::default()).unwrap();
+        let cost: Vec<f64> = (0..n).map(|i| base * [1.0, 0.3, 2.0][i % 3]).collect();
+        let problem = Problem { gram: &gram, rows: &rows, y: &y, cost: &cost };
+        let (guessed, known) =
+            (solve(&problem, None).unwrap(), solve(&problem, Some(&rows)).unwrap());
+        assert!(guessed.residual <= 1e-8 && known.residual <= 1e-8, "width {width}, C {base}");
+        assert_eq!(guessed.machine.support, known.machine.support, "width {width}, C {base}");
+        for (a, b) in guessed.outputs.iter().zip(&known.outputs) {
+            assert!((a - b).abs() < 1e-8, "width {width}, C {base}: {a} {b}");
+        }
+        if width >= 2.0 {
+            assert!(guessed.steps < known.steps, "{} and {} steps", guessed.steps, known.steps);
+        }
+    }
+}
+
+#[test]
+fn features_have_the_inner_products_of_the_kernel() {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let x = Matrix::from_fn(200, 2, |_, _| rng.random_range(-1.0..1.0));
+    let metric = Metric::isotropic(Form::Sphere, 2, 0.7).unwrap();
+    let gram = DenseGram::new(&x, 200, &metric, &Watch::default()).unwrap();
+    let rows: Vec<usize> = (0..200).collect();
+    let landmarks: Vec<usize> = rows.iter().copied().step_by(4).collect();
+    let z = gram.features(&rows, &landmarks).unwrap();
+    assert_eq!((z.rows(), z.cols()), (200, 50));
+    for i in 0..200 {
+        let mut unit = vec![0.0; 200];
+        unit[i] = 1.0;
+        for (j, k) in gram.multiply(&rows, &rows, &unit).into_iter().enumerate() {
+            let product: f64 = z.row(i).iter().zip(z.row(j)).map(|(a, b)| a * b).sum();
+            let landmark = i % 4 == 0 && j % 4 == 0;
+            assert!((product - k).abs() < if landmark { 2e-6 } else { 1e-3 }, "{product} {k}");
+        }
+    }
+}
+
 /// A machine on some rows of a larger kernel is the machine on those rows alone.
 #[test]
 fn a_subset_of_rows_is_a_problem_of_its_own() {

@@ -7,12 +7,14 @@ use rayon::prelude::*;
 use super::factor::DenseFactor;
 use super::{Factor, Gram, Outer, TILE_COLS, TILE_ROWS, rows_of, sq_norms};
 use crate::error::Result;
-use crate::linalg::{self, Block, Matrix, dot, exp_neg_sq_dist};
+use crate::linalg::{self, Block, Cholesky, Matrix, dot, exp_neg_sq_dist};
 use crate::metric::{Form, Metric};
 use crate::watch::Watch;
 
 /// A parallel task is not worth its overhead below this many entries of K.
 const TASK_ENTRIES: usize = 1 << 16;
+/// Added to the diagonal of the landmarks, so that close ones do no harm.
+const LANDMARK_RIDGE: f64 = 1e-6;
 
 /// The kernel matrix as an array.
 pub struct DenseGram<'a> {
@@ -186,6 +188,20 @@ impl Gram for DenseGram<'_> {
         Matrix::from_fn(rows.len(), d, |i, k| {
             forward[(i, d)] * self.x[(rows[i], k)] - forward[(i, k)]
         })
+    }
+
+    /// Z = K[rows, landmarks] R'^-1 with R R' = K[landmarks, landmarks].
+    fn features(&self, rows: &[usize], landmarks: &[usize]) -> Result<Matrix> {
+        let m = landmarks.len();
+        let mut k = vec![0.0; m * m];
+        self.gather(&mut k, landmarks, landmarks);
+        k.iter_mut().step_by(m + 1).for_each(|k| *k += LANDMARK_RIDGE);
+        let cholesky = Cholesky::new(k, m, LANDMARK_RIDGE, &self.watch)?;
+        let mut z = Matrix::zeros(rows.len(), m);
+        self.gather(z.as_mut_slice(), rows, landmarks);
+        cholesky.solve_lower(z.as_mut_slice());
+        self.watch.check()?;
+        Ok(z)
     }
 }
 

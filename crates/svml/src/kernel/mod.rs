@@ -40,6 +40,10 @@ pub trait Gram: Sync {
     /// sum_j v_j k(x_i, x_j) (x_i - x_j) for each of `rows`, j running over `cols`: up to the factor
     /// -2 M the gradient of a machine's output. // (rows, d)
     fn slopes(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix;
+
+    /// Features whose inner products are near K[rows, rows], exactly so for `landmarks` (Nystrom's): a
+    /// row for each of `rows`, a column for each landmark. Fails if landmarks are too close to each other.
+    fn features(&self, rows: &[usize], landmarks: &[usize]) -> Result<Matrix>;
 }
 
 /// A factorisation of K[set, set] + diag(ridge), ready to solve systems.

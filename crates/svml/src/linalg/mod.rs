@@ -19,6 +19,7 @@ pub(crate) use rows::{
 };
 
 use faer::{Accum, MatMut, MatRef, Par, Side};
+use rayon::prelude::*;
 
 /// Runs a faer kernel and then clears the upper halves of the vector registers.
 ///
@@ -100,6 +101,22 @@ pub(crate) fn multiply(a: Block<'_>, b: Block<'_>) -> Matrix {
     let mut out = Matrix::zeros(a.0.nrows(), b.0.ncols());
     let stride = out.cols();
     product(out.as_mut_slice(), stride, 1.0, a, b);
+    out
+}
+
+/// The upper triangle of `a' a`, with anything below it; in parallel tiles.
+pub(crate) fn cross_product(a: &Matrix) -> Matrix {
+    const TILE: usize = 128;
+    let (rows, n) = (a.rows(), a.cols());
+    let mut out = Matrix::zeros(n, n);
+    out.as_mut_slice().par_chunks_mut((TILE * n).max(1)).enumerate().for_each(|(t, out)| {
+        let (first, count) = (t * TILE, out.len() / n);
+        let from = |width: usize| match rows {
+            0 => Block::new(&[], 0, width, n),
+            _ => Block::new(&a.as_slice()[first..], rows, width, n),
+        };
+        product(&mut out[first..], n, 1.0, from(count).t(), from(n - first));
+    });
     out
 }
 
