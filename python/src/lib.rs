@@ -160,7 +160,7 @@ fn to_python(error: Error) -> PyErr {
             Some(code) => {
                 let cause = source.to_string();
                 let cause = cause.split(" (os error").next().unwrap_or_default().to_owned();
-                PyOSError::new_err((code, cause, path))
+                PyOSError::new_err((code, cause, path.into_os_string()))
             }
             None => PyOSError::new_err(text),
         },

@@ -10,7 +10,7 @@ grid and nothing to tune.
 >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 >>> X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 >>> model = SVMLClassifier().fit(X_train, y_train)
->>> bool(model.score(X_test, y_test) > 0.95)
+>>> bool(model.score(X_test, y_test) > 0.9)
 True
 
 `SVMLClassifier` classifies and transforms. `SVML`, `NCA`, `LMNN` and `ITML` are transformers, for use before another

@@ -7,6 +7,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["ParameterError", "Model", "defaults", "provoke_panic"]
+
 class ParameterError(ValueError): ...
 
 @final

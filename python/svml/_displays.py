@@ -193,10 +193,11 @@ class MapDisplay:
         if decision is not None:
             strength = 0.04 + 0.36 * np.ceil(4 * np.minimum(np.abs(decision), 1)) / 4
         image = 1 - strength[..., None] * (1 - colours[decided])
-        extent = (*map_["x_range"], *map_["y_range"])
+        (left, right), (bottom, top) = map_["x_range"], map_["y_range"]
+        extent = (left, right, bottom, top)
         ax.imshow(image, extent=extent, origin="lower", aspect="auto", interpolation="nearest", zorder=0)
-        x = np.linspace(*map_["x_range"], decided.shape[1])
-        y = np.linspace(*map_["y_range"], decided.shape[0])
+        x = np.linspace(left, right, decided.shape[1])
+        y = np.linspace(bottom, top, decided.shape[0])
         if decision is not None:
             for levels, width, dashes in (([0.0], 1.6, "solid"), ([-1.0, 1.0], 0.9, "dashed")):
                 inside = [level for level in levels if decision.min() < level < decision.max()]
