@@ -241,7 +241,11 @@ fn provoke_panic(py: Python<'_>) -> PyResult<()> {
 
 fn rows(x: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
     let (n, d) = (x.shape()[0], x.shape()[1]);
-    let values = x.as_slice().map_or_else(|_| x.as_array().iter().copied().collect(), Vec::from);
+    // Row after row, whatever the order in memory.
+    let values = match x.as_slice() {
+        Ok(values) if x.is_c_contiguous() => values.to_vec(),
+        _ => x.as_array().iter().copied().collect(),
+    };
     Matrix::new(n, d, values).map_err(to_python)
 }
 

@@ -298,8 +298,9 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             step: Step = json.loads(text)
             if self.verbose:
                 print(f"[{type(self).__name__}] {_in_words(step)}", flush=True)
-            # All of them see the step, whoever wants to end.
-            return any([callback(step) is True for callback in callbacks])
+            # All of them see the step, whoever wants to end. Values that are no answer do not count.
+            answers = [callback(step) for callback in callbacks]
+            return any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)
 
         return observe
 
