@@ -145,9 +145,10 @@ class MapDisplay:
         size = 18 if len(map_["x"]) > 500 else 30
         for place in [-1, *range(len(self.classes))]:
             own = map_["class"] == place
-            if not own.any():
-                continue
             known = place >= 0
+            # A class of the background has its colour explained even without rows.
+            if not own.any() and not (known and (map_["decided"] == place).any()):
+                continue
             ax.scatter(
                 map_["x"][own],
                 map_["y"][own],
