@@ -1,6 +1,6 @@
 """SVMLClassifier beside a grid search of scikit-learn's SVC: errors and times, on the same random splits.
 
-    python python/compare_gridsearch.py [--splits N] [--write]
+    python3 benches/gridsearch.py [--splits N] [--write]
 
 Both are trained on four fifths of the rows of each split and tested on the rest. The grid is that of the paper: 20
 settings, sigma^2 in {4, 2, 1, 1/2, 1/4} d and C in {0.1, 1, 10, 100}, each on 5 folds, 100 fits and one more of the best.
@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 import svml
 
 SETS = {"breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
-BEGIN, END = (f"<!-- from python/compare_gridsearch.py: {word} -->" for word in ("begin", "end"))
+BEGIN, END = (f"<!-- from benches/gridsearch.py: {word} -->" for word in ("begin", "end"))
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 
 
@@ -97,9 +97,9 @@ def main() -> None:
         f"`SVMLClassifier()` beside `GridSearchCV(make_pipeline(StandardScaler(), SVC()))` over the paper's grid of 20\n"
         f"settings and 5 folds (100 fits): mean test error on {args.splits} random splits, four fifths to train on, the paired\n"
         f"difference with its standard error, and the median time of one `fit`. Repeat it with\n"
-        f"`python python/compare_gridsearch.py --write`. Measured on {datetime.date.today()}: {processor()}, {cores} cores,\n"
+        f"`python3 benches/gridsearch.py --write`. Measured on {datetime.date.today()}: {processor()}, {cores} cores,\n"
         f"Python {platform.python_version()}, numpy {np.__version__}, scikit-learn {sklearn.__version__}, svml {svml.__version__}; "
-        f"load {load:.1f} at the start."
+        f"load {load:.1f} from other work at the start."
     )
     section = "\n".join([BEGIN, "## In Python, beside a grid search", "", about, "", *lines, END])
     print(section)
