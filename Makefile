@@ -1,7 +1,7 @@
 # One target for each habit. DATA is the folder of the paper's data sets, as `svml data fetch` fills it.
 DATA ?= $(or $(SVML_DATA),../shared/data)
 
-.PHONY: demo test bench doc study study-quick
+.PHONY: demo test bench doc wheel study study-quick
 
 demo: ## data with a known answer, a fit, a comparison, pictures
 	cargo run --release -- demo
@@ -14,6 +14,9 @@ bench: ## times of the core and of the rivals, here
 
 doc: ## the pages of the library
 	cargo doc --workspace --no-deps
+
+wheel: ## the Python package, into target/wheels
+	maturin build --release --manifest-path python/Cargo.toml
 
 study: ## the paper's tables and figures, beside the paper's numbers: docs/study.md
 	python3 study/sklearn_times.py --data $(DATA)

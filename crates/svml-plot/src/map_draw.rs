@@ -36,6 +36,7 @@ impl Map {
         let left = panel.left + panel.width + 18.0;
         let mut canvas = Canvas::new(left + 30.0 + widest + 16.0, 560.0, title);
         let mut note = match self.exact {
+            _ if self.decided.is_empty() => "Rows as the metric sees them".to_owned(),
             true => "Background: decision of the model".to_owned(),
             false => "Background: decision, averaged over all other directions".to_owned(),
         };
@@ -51,7 +52,9 @@ impl Map {
         }
         canvas.heading(title, &note);
         canvas.clip(panel.left, panel.top, panel.width, panel.height);
-        self.background(&mut canvas, &panel);
+        if !self.decided.is_empty() {
+            self.background(&mut canvas, &panel);
+        }
         let radius = if self.points.len() > 500 { 3.2 } else { 4.2 };
         // Support vectors last, so that their rings are on top.
         let mut order: Vec<&crate::map::Point> = self.points.iter().collect();
@@ -142,7 +145,9 @@ impl Map {
         let line = |canvas: &mut Canvas, (x, y): (f64, f64), stroke| {
             canvas.line((x - 12.0, y), (x + 12.0, y), stroke);
         };
-        legend.entry(canvas, "boundary", |canvas, at| line(canvas, at, BOUNDARY));
+        if !self.decided.is_empty() {
+            legend.entry(canvas, "boundary", |canvas, at| line(canvas, at, BOUNDARY));
+        }
         let has_margin = self.decision.as_ref().is_some_and(|v| v.iter().any(|h| h.abs() > 1.0));
         if has_margin {
             legend.entry(canvas, "margin, \u{00b1}1", |canvas, at| line(canvas, at, MARGIN));

@@ -191,6 +191,15 @@ fn rows_without_labels_and_of_other_classes() {
 }
 
 #[test]
+fn a_metric_without_a_machine_has_no_background() {
+    let data = Generator { rows: 60, ..Default::default() }.generate().unwrap().data;
+    let model = Model::fit_metric(&data, svml::learn::Nca::default()).unwrap();
+    let map = Map::new(&model, data.x(), Some(&labels(&data))).unwrap();
+    assert!(map.decided.is_empty() && map.decision.is_none());
+    check("metric-alone", &map.draw("A metric alone"));
+}
+
+#[test]
 fn the_map_of_a_metric_of_rank_two_is_the_decision_itself() {
     let data = Generator { rows: 120, ..Default::default() }.generate().unwrap().data;
     let model = fit(&data, Form::Rank(2));
@@ -304,7 +313,7 @@ fn views_of_three_directions() {
     );
     assert!(along.exact);
     assert_eq!(
-        (new.points, new.decision, new.labels),
-        (along.points, along.decision, along.labels)
+        (&new.points, &new.decision, &new.labels),
+        (&along.points, &along.decision, &along.labels)
     );
 }

@@ -1,5 +1,6 @@
 //! A machine after another learner: the metric of one of the [`Rival`]s, then the width and C of an RBF
-//! machine in the mapped space from a cross-validated grid. Section 3.4 of the paper.
+//! machine in the mapped space from a cross-validated grid. Section 3.4 of the paper. Or the metric alone, for
+//! whatever else follows.
 
 use crate::data::Dataset;
 use crate::error::Result;
@@ -7,8 +8,9 @@ use crate::learn::{Control, Learner, Rival, Sample};
 use crate::linalg::Matrix;
 use crate::metric::Metric;
 use crate::model::{Method, Model, Report, check_grid};
+use crate::params::ClassWeight;
 use crate::select::{self, Grid};
-use crate::train::Prepared;
+use crate::train::{Prepared, Trained};
 use crate::watch::Watch;
 
 impl Model {
@@ -63,6 +65,44 @@ impl Model {
             ..Report::without_steps(method, data, &prepared, &trained)
         };
         Ok(Self::assemble(prepared, data, metric, selected.cost, trained, report))
+    }
+
+    /// Learns a metric by one of the methods that the paper compares with and nothing else: a model that maps
+    /// rows, for nearest neighbours, say, and cannot classify.
+    ///
+    /// ```
+    /// use svml::learn::Nca;
+    /// use svml::{Generator, Model};
+    ///
+    /// let train = Generator { rows: 200, ..Generator::default() }.generate()?.data;
+    /// let model = Model::fit_metric(&train, Nca { rank: Some(2), ..Nca::default() })?;
+    /// assert_eq!(model.transform(train.x())?.cols(), 2);
+    /// assert!(model.predict(train.x()).is_err());
+    /// # Ok::<(), svml::Error>(())
+    /// ```
+    pub fn fit_metric(data: &Dataset, learner: impl Into<Rival>) -> Result<Self> {
+        Self::fit_metric_with(data, &learner.into(), &mut Control::default())
+    }
+
+    /// As [`Model::fit_metric`], watched and ended from outside: see [`Control::progress`]. What is best so
+    /// far is returned once there is something.
+    pub fn fit_metric_with(
+        data: &Dataset,
+        learner: &Rival,
+        control: &mut Control<'_>,
+    ) -> Result<Self> {
+        let watch = control.watch();
+        let prepared = Prepared::new(data, &ClassWeight::None, 0)?;
+        learner.validate(data.columns())?;
+        let outcome = learner.learn(&prepared.sample(), control, &watch)?;
+        let none = Trained { machines: Vec::new(), residual: 0.0, temperature: 1.0 };
+        let report = Report {
+            learning: outcome.trace,
+            stop: Some(outcome.stop),
+            ..Report::without_steps(Method::Metric(learner.clone()), data, &prepared, &none)
+        };
+        let model = Self::assemble(prepared, data, outcome.metric, 1.0, none, report);
+        Ok(Self { temperature: None, ..model })
     }
 }
 

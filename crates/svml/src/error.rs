@@ -144,6 +144,12 @@ pub enum Error {
     #[error("not a usable model file: {0}")]
     ModelFile(String),
 
+    /// A metric alone was asked to classify.
+    #[error(
+        "the model holds a metric without a machine, which maps rows but cannot classify them; train a classifier"
+    )]
+    NoMachine,
+
     /// More memory would be needed than the stated limit.
     #[error("{what} would need {bytes} bytes, more than the limit of {limit}; {way_out}")]
     TooLarge {

@@ -56,6 +56,7 @@
 //! | section 5, the Euclidean machine with cross-validation | [`select`] |
 //! | equation (6), nearest neighbours | [`neighbours`] |
 //! | section 3.4, a machine after another learner | [`Model::fit_after`] |
+//! | figure 4, the map of rows and decision | [`map`] |
 //! | the plug-in for LIBSVM that its conclusion announces | [`export`] |
 //!
 //! # Threads
@@ -105,6 +106,8 @@ mod after;
 mod given;
 
 pub mod measure;
+
+pub mod map;
 
 pub mod export;
 

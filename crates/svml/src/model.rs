@@ -44,6 +44,8 @@ pub enum Method {
         /// The grid.
         grid: Grid,
     },
+    /// The metric of another learner alone, without a machine.
+    Metric(Rival),
 }
 
 /// How the fit went.
@@ -304,6 +306,7 @@ impl Model {
     ///
     /// More classes have one each, of which the largest decides: see [`vote`]. // (n, classes)
     pub fn decision(&self, x: &Matrix) -> Result<Matrix> {
+        self.check_machine()?;
         let outputs = self.ensemble.outputs(&self.transform(x)?, &self.mapped);
         Ok(vote(&outputs, self.classes.len()))
     }
@@ -318,6 +321,7 @@ impl Model {
     ///
     /// A model written before probabilities were introduced has none, which is an error.
     pub fn probabilities(&self, x: &Matrix) -> Result<Matrix> {
+        self.check_machine()?;
         let temperature = self.temperature.ok_or_else(|| {
             Error::ModelFile("it was written without probabilities; train it again".to_owned())
         })?;
@@ -339,6 +343,16 @@ impl Model {
             .map(|(_, weight)| weight)
             .sum();
         Ok(wrong / data.weights().iter().sum::<f64>().max(f64::MIN_POSITIVE))
+    }
+
+    /// Refuses a metric alone, which cannot classify: see [`Model::fit_metric`].
+    pub fn check_machine(&self) -> Result<()> {
+        if self.has_machine() { Ok(()) } else { Err(Error::NoMachine) }
+    }
+
+    /// Whether there is a machine, or a metric alone.
+    pub fn has_machine(&self) -> bool {
+        !self.ensemble.bias.is_empty()
     }
 
     fn check(&self, x: &Matrix) -> Result<()> {
@@ -428,7 +442,16 @@ impl Model {
         Metric::new(form, d, values).unwrap_or_else(|_| self.metric.clone())
     }
 
-    /// C.
+    /// The metric on features as they are: A = L diag(1/scale), so that z = A (x - mean). Columns that
+    /// were constant in training weigh nothing. // (rank, features)
+    pub fn components(&self) -> Matrix {
+        let l = self.acting_metric().components();
+        let scale = &self.scaler.scale;
+        let unit = |k: usize| if scale[k] > 0.0 { scale[k] } else { 1.0 };
+        Matrix::from_fn(l.rows(), l.cols(), |i, k| l[(i, k)] / unit(k))
+    }
+
+    /// C; 1 where there is no machine.
     pub fn cost(&self) -> f64 {
         self.cost
     }

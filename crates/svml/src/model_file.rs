@@ -13,14 +13,17 @@ use crate::data::{Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::metric::{Form, Metric};
-use crate::model::{Model, Report};
+use crate::model::{Method, Model, Report};
 use crate::multiclass::Ensemble;
 
 /// First bytes of a model file: a name, and bytes that a text-mode transfer would alter.
 const MAGIC: [u8; 8] = *b"SVML\r\n\x1a\n";
-/// Version of the format that is written. Versions 1 (two classes, no probabilities) and 2 are read as
-/// well; a file of a later version is refused.
+/// Version of the format that is written: the first that has what the model needs, so that older
+/// programs read what they can. Versions 1 (two classes, no probabilities) and 2 are read as well; a file
+/// of a version after [`LATEST`] is refused.
 const VERSION: u32 = 3;
+/// The version of a metric without a machine.
+const LATEST: u32 = 4;
 /// Magic, version, header length.
 const PREFIX: usize = 8 + 4 + 8;
 /// The checksum at the end.
@@ -79,7 +82,8 @@ pub(crate) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
         .map_err(|e| Error::ModelFile(format!("the header cannot be written: {e}")))?;
     let mut bytes = Vec::new();
     bytes.extend(MAGIC);
-    bytes.extend(VERSION.to_le_bytes());
+    let version = if model.has_machine() { VERSION } else { LATEST };
+    bytes.extend(version.to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
     bytes.extend(&header);
     for array in [model.metric.values(), model.support.as_slice(), model.ensemble.beta.as_slice()] {
@@ -99,9 +103,9 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Model> {
         .filter(|(body, _)| body.len() >= PREFIX)
         .ok_or_else(|| bad(format!("{} bytes are too few; it is cut off", bytes.len())))?;
     let version = u32::from_le_bytes(array(&body[8..12]));
-    if !(1..=VERSION).contains(&version) {
+    if !(1..=LATEST).contains(&version) {
         return Err(bad(format!(
-            "its format is version {version}; this program reads up to version {VERSION}: update svml"
+            "its format is version {version}; this program reads up to version {LATEST}: update svml"
         )));
     }
     if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
@@ -135,9 +139,16 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
             header.classes
         )));
     }
-    let pair_count = classes.checked_mul(classes - 1).map(|count| count / 2);
+    let alone = matches!(header.report.method, Method::Metric(_));
+    let pair_count = match alone {
+        true => Some(0),
+        false => classes.checked_mul(classes - 1).map(|count| count / 2),
+    };
     if pair_count != Some(header.bias.len()) {
         return Err(bad(format!("{} offsets b for {classes} classes", header.bias.len())));
+    }
+    if alone && !header.support_rows.is_empty() {
+        return Err(bad("support vectors beside a metric without a machine".to_owned()));
     }
     let positive = |v: f64| v.is_finite() && v > 0.0;
     if !positive(header.cost) || !header.temperature.is_none_or(positive) {

@@ -4,7 +4,7 @@
 use svml::learn::{Initial, Itml, Lmnn, Nca, Pca};
 use svml::model::Method;
 use svml::neighbours::Neighbours;
-use svml::{Generator, Grid, Model, Rival};
+use svml::{Error, Generator, Grid, Model, Rival};
 
 fn all() -> [Rival; 5] {
     let line = Nca { rank: Some(1), initial: Initial::Identity, ..Nca::default() };
@@ -67,5 +67,53 @@ fn a_machine_after_principal_components_of_all_directions_is_the_euclidean_one()
     let (a, b) = (after.metric().mahalanobis(), euclidean.metric().mahalanobis());
     for (a, b) in a.as_slice().iter().zip(b.as_slice()) {
         assert!((a - b).abs() < 1e-9, "{a} {b}");
+    }
+}
+
+#[test]
+fn a_metric_alone_maps_as_the_learner_says_and_is_kept() {
+    let base = Generator { rows: 120, classes: 3, ..Generator::default() };
+    let data = base.generate().unwrap().data;
+    for rival in all() {
+        let model = Model::fit_metric(&data, rival.clone()).unwrap();
+        assert_eq!(model.report().method, Method::Metric(rival.clone()));
+        assert!(!model.has_machine() && model.support_rows().is_empty());
+        for refused in [model.predict(data.x()).err(), model.probabilities(data.x()).err()] {
+            assert!(matches!(refused, Some(Error::NoMachine)), "{rival:?}");
+        }
+        // The same L as before a machine, up to the scale that the machine has chosen.
+        let after = Model::fit_after(&data, rival.clone(), &Grid::default()).unwrap();
+        let (alone, scaled) = (model.metric().values(), after.metric().values());
+        let scale = scaled[0] / alone[0];
+        let same = |(a, b): (&f64, &f64)| (a * scale - b).abs() <= 1e-12 * b.abs();
+        assert!(alone.iter().zip(scaled).all(same), "{rival:?}");
+        // z = A (x - mean).
+        let (a, z, mean) =
+            (model.components(), model.transform(data.x()).unwrap(), &model.scaler().mean);
+        for i in 0..data.rows() {
+            for r in 0..a.rows() {
+                let centred = data.x().row(i).iter().zip(mean).map(|(x, mean)| x - mean);
+                let expected: f64 = a.row(r).iter().zip(centred).map(|(a, x)| a * x).sum();
+                assert!((expected - z[(i, r)]).abs() < 1e-9, "{rival:?}");
+            }
+        }
+        let bytes = model.to_bytes().unwrap();
+        assert_eq!(bytes[8], 4, "only a metric alone needs the latest version");
+        assert_eq!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_metric_alone_counts_a_weight_as_repetition_in_any_order_of_rows() {
+    let data = Generator { rows: 90, classes: 3, ..Generator::default() }.generate().unwrap().data;
+    let times: Vec<usize> = (0..data.rows()).map(|i| i % 4).collect();
+    let weighted = data.clone().with_weights(times.iter().map(|&t| t as f64).collect()).unwrap();
+    let mut repeated: Vec<usize> = (0..data.rows()).flat_map(|i| vec![i; times[i]]).collect();
+    repeated.reverse();
+    let repeated = data.select(&repeated);
+    for rival in all() {
+        let a = Model::fit_metric(&weighted, rival.clone()).unwrap();
+        let b = Model::fit_metric(&repeated, rival.clone()).unwrap();
+        assert_eq!(a.metric(), b.metric(), "{rival:?}");
     }
 }

@@ -340,6 +340,28 @@ fn version_2_still_loads() {
     close(model.probabilities(&x).unwrap().as_slice(), &V2_PROBABILITIES);
 }
 
+/// tests/data/model_v4.svml: a metric of NCA without a machine, three features of which the last is constant.
+#[test]
+fn version_4_still_loads() {
+    let bytes = include_bytes!("data/model_v4.svml");
+    let model = Model::from_bytes(bytes).unwrap();
+    assert!(matches!(model.report().method, Method::Metric(_)) && !model.has_machine());
+    let z = model.transform(&Matrix::from_rows(&[[1.0, 2.0, 1.0]]).unwrap()).unwrap();
+    assert!((z[(0, 0)] + 1.03515903).abs() < 1e-8, "{z:?}");
+    assert_eq!(model.to_bytes().unwrap(), bytes);
+    // A machine's parts do not belong to it.
+    let mut altered = bytes.to_vec();
+    let at = altered.windows(9).position(|part| part == b"\"bias\":[]").unwrap();
+    altered.splice(at..at + 9, *b"\"bias\":[0.5]");
+    let length = u64::from_le_bytes(altered[12..20].try_into().unwrap()) + 3;
+    altered[12..20].copy_from_slice(&length.to_le_bytes());
+    altered.truncate(altered.len() - 4);
+    let checksum = crc32fast::hash(&altered);
+    altered.extend(checksum.to_le_bytes());
+    let message = Model::from_bytes(&altered).unwrap_err().to_string();
+    assert!(message.contains("1 offsets b"), "{message}");
+}
+
 const V2_DECISION: [f64; 6] = [
     -0.19812743674651093,
     0.9506915610697352,

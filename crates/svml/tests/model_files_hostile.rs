@@ -126,10 +126,10 @@ fn header_lengths_that_cannot_be() {
 fn other_versions_are_named() {
     let bytes = numbers(Form::Sphere);
     let (len, rest) = (bytes[12..PREFIX].try_into().unwrap(), &bytes[PREFIX..bytes.len() - 4]);
-    for version in [0, 4, 256, u32::MAX] {
+    for version in [0, 5, 256, u32::MAX] {
         let message = refusal(&file(version, u64::from_le_bytes(len), rest));
         assert!(message.contains(&format!("version {version};")), "{message}");
-        assert!(message.contains("version 3"), "{message}");
+        assert!(message.contains("version 4"), "{message}");
     }
 }
 

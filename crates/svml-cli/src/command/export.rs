@@ -3,13 +3,14 @@
 use crate::args::{Export, Target};
 use crate::command::transform::say_labels;
 use crate::console::Console;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::files;
 
 /// Runs the command.
 pub fn run(args: &Export, console: &Console) -> Outcome {
     files::check_writable(&args.output)?;
     let model = files::model(&args.model)?;
+    model.check_machine().map_err(|error| Failure::with_file(&args.model, error))?;
     match args.to {
         Target::Libsvm => {
             say_labels(&model, console);

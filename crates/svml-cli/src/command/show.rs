@@ -131,11 +131,13 @@ fn as_text(model: &Model, name: &str) -> String {
     line("Trained on", format!("{} rows, {} features", report.rows, model.schema().width()));
     line("Classes", listed(model.classes()));
     line("Metric", metric_words(model));
-    line("C", digits(model.cost()));
-    let counts: Vec<String> = (model.classes().iter().zip(model.support_counts()))
-        .map(|(class, count)| format!("{class} {count}"))
-        .collect();
-    line("Support vectors", format!("{} ({})", model.support_rows().len(), listed(&counts)));
+    if model.has_machine() {
+        line("C", digits(model.cost()));
+        let counts: Vec<String> = (model.classes().iter().zip(model.support_counts()))
+            .map(|(class, count)| format!("{class} {count}"))
+            .collect();
+        line("Support vectors", format!("{} ({})", model.support_rows().len(), listed(&counts)));
+    }
     if let Some(step) = report.trace.get(report.best) {
         let last = report.trace.last().map_or(0, |s| s.iteration);
         let why = report.stop.map_or(String::new(), |stop| format!("; it ended because {stop}"));
@@ -161,7 +163,10 @@ fn as_text(model: &Model, name: &str) -> String {
     }
     match model.temperature() {
         Some(t) => line("Probabilities", format!("yes, temperature {}", digits(t))),
-        None => line("Probabilities", "none: written by an early version".to_owned()),
+        None if model.has_machine() => {
+            line("Probabilities", "none: written by an early version".to_owned());
+        }
+        None => line("Machine", "none: it maps rows and does not classify".to_owned()),
     }
     if !report.candidates.is_empty() {
         let _ = write!(text, "\n{}", candidates(report));

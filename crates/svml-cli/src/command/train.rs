@@ -310,23 +310,28 @@ pub fn method_words(model: &Model) -> String {
             grid.widths.len() * grid.costs.len()
         ),
         Method::After { learner, grid } => {
-            let name = match learner {
-                Rival::Pca(_) => "principal components",
-                Rival::Nca(_) => "neighbourhood component analysis",
-                Rival::Lmnn(_) => "large margin nearest neighbours",
-                Rival::Itml(_) => "information-theoretic metric learning",
-                _ => "another learner",
-            };
             let settings = grid.widths.len() * grid.costs.len();
             format!(
-                "{name}, then width and C by {}-fold cross-validation on {settings} settings",
+                "{}, then width and C by {}-fold cross-validation on {settings} settings",
+                learner_words(learner),
                 grid.folds
             )
         }
+        Method::Metric(learner) => format!("{}, without a machine", learner_words(learner)),
         Method::Given { gamma, .. } => format!(
             "no learning: kernel exp(-gamma |x - z|^2) with gamma = {} as given",
             show::digits(*gamma)
         ),
         _ => "another method".to_owned(),
+    }
+}
+
+fn learner_words(learner: &Rival) -> &'static str {
+    match learner {
+        Rival::Pca(_) => "principal components",
+        Rival::Nca(_) => "neighbourhood component analysis",
+        Rival::Lmnn(_) => "large margin nearest neighbours",
+        Rival::Itml(_) => "information-theoretic metric learning",
+        _ => "another learner",
     }
 }

@@ -199,6 +199,30 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Renames the classes, which keep their order: for callers that have numbered them already.
+    pub fn with_class_names(mut self, names: Vec<String>) -> Result<Self> {
+        if names.len() != self.classes.len() {
+            return Err(Error::Shape {
+                what: "names, one for each class".to_owned(),
+                found: names.len(),
+                expected: self.classes.len(),
+            });
+        }
+        let mut seen = HashSet::with_capacity(names.len());
+        if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
+            return Err(Error::Parameter {
+                name: "class name",
+                value: format!("'{}'", cell::excerpt(name)),
+                bound: "given only once".to_owned(),
+            });
+        }
+        // Labels of new rows are read as numbers where these are in the order of numbers.
+        let encoded = labels::encode(names.iter().map(String::as_str));
+        self.schema.target.numeric = encoded.numeric && encoded.classes == names;
+        self.classes = names;
+        Ok(self)
+    }
+
     /// Gives each row a weight: a row of weight 2 counts as two such rows, one of weight 0 as none.
     pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
         if weights.len() != self.rows() {
@@ -358,6 +382,22 @@ mod tests {
         assert_eq!(data.schema().encoded_names(), ["x1"]);
         data.schema().validate().unwrap();
         data.check_missing().unwrap();
+    }
+
+    #[test]
+    fn classes_keep_their_order_under_new_names() {
+        let data = Dataset::new(matrix(&[&[1.0], &[2.0], &[3.0]]), &[1, 0, 1]).unwrap();
+        let named = |names: [&str; 2]| {
+            data.clone().with_class_names(names.iter().map(|&n| n.to_owned()).collect())
+        };
+        for (names, numeric) in [(["10", "9"], false), (["9", "10"], true), (["b", ""], false)] {
+            let renamed = named(names).unwrap();
+            assert_eq!(renamed.classes(), names);
+            assert_eq!(renamed.y(), [1, 0, 1]);
+            assert_eq!(renamed.schema().target().numeric, numeric);
+        }
+        assert!(named(["a", "a"]).unwrap_err().to_string().contains("class name = 'a'"));
+        assert!(data.clone().with_class_names(vec!["a".to_owned()]).is_err());
     }
 
     #[test]

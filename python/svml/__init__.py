@@ -1,0 +1,37 @@
+"""Support vector metric learning for scikit-learn.
+
+The RBF kernel of a support vector machine, ``k(x, z) = exp(-|L (x - z)|^2)``, usually has ``L = I/sigma``, and
+sigma and C come from a grid search. Here the matrix L and C are learned together with the machine; there is no
+grid and nothing to tune.
+
+>>> from sklearn.datasets import load_breast_cancer
+>>> from sklearn.model_selection import train_test_split
+>>> from svml import SVMLClassifier
+>>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+>>> X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+>>> model = SVMLClassifier().fit(X_train, y_train)
+>>> bool(model.score(X_test, y_test) > 0.9)
+True
+
+`SVMLClassifier` classifies and transforms. `SVML`, `NCA`, `LMNN` and `ITML` are transformers, for use before another
+classifier. `MapDisplay`, `TraceDisplay`, `MetricDisplay` and `RelevanceDisplay` draw what was learned. `load` reads a
+model file, which is the same for this package, the command ``svml`` and the Rust library.
+"""
+
+from svml._displays import MapDisplay, MetricDisplay, RelevanceDisplay, TraceDisplay
+from svml._estimators import ITML, LMNN, NCA, SVML, InvalidParameterError, SVMLClassifier, load
+
+__all__ = [
+    "ITML",
+    "InvalidParameterError",
+    "LMNN",
+    "MapDisplay",
+    "MetricDisplay",
+    "NCA",
+    "RelevanceDisplay",
+    "SVML",
+    "SVMLClassifier",
+    "TraceDisplay",
+    "load",
+]
+__version__ = "0.1.0"

@@ -1,0 +1,58 @@
+"""scikit-learn's own checks, all of them, on all estimators. Run with the oldest and the newest scikit-learn."""
+
+import inspect
+import json
+
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+from svml import ITML, LMNN, NCA, SVML, SVMLClassifier, _core
+from svml._estimators import NAMES
+
+ALL = [SVMLClassifier, SVML, NCA, LMNN, ITML]
+
+
+@parametrize_with_checks(
+    [estimator() for estimator in ALL]
+    + [SVMLClassifier(surrogate="logistic"), SVMLClassifier(criterion="leave_one_out", class_weight="balanced")]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_there_are_no_exemptions_and_the_checks_on_weights_and_order_run():
+    for estimator in ALL:
+        tags = estimator().__sklearn_tags__()
+        assert not tags.no_validation and not tags.non_deterministic and not tags._skip_test
+        assert tags.classifier_tags is None or not tags.classifier_tags.poor_score
+        checks = [check for _, check in estimator_checks_generator(estimator())]
+        names = {getattr(check, "func", check).__name__ for check in checks}
+        assert {
+            "check_sample_weight_equivalence_on_dense_data",
+            "check_methods_sample_order_invariance",
+            "check_methods_subset_invariance",
+            "check_estimators_pickle",
+        } <= names
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_names_and_defaults_are_those_of_the_library(estimator):
+    declared = json.loads(_core.defaults(estimator._method))
+    ours = {
+        NAMES.get(name, name): parameter.default
+        for name, parameter in inspect.signature(estimator.__init__).parameters.items()
+        if name != "self"
+    }
+    own = {"time_limit", "callbacks", "verbose", "n_jobs"} | ({"rank"} - set(declared))
+    assert set(ours) - own == set(declared)
+    for name, value in declared.items():
+        expected = None if value == "none" else tuple(value) if isinstance(value, list) else value
+        assert ours[name] == expected, name
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_clone_keeps_every_parameter(estimator, small):
+    changed = estimator(max_iter=7, tol=0.5, verbose=0, n_jobs=2, time_limit=9.0)
+    assert clone(changed).get_params() == changed.get_params()
+    assert clone(estimator().fit(*small)).get_params() == estimator().get_params()

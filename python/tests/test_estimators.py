@@ -1,0 +1,359 @@
+"""The estimators as parts of scikit-learn's machinery, and what their attributes mean."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVC
+
+from svml import ITML, LMNN, NCA, SVML, InvalidParameterError, SVMLClassifier
+
+TRANSFORMERS = [SVML, NCA, LMNN, ITML]
+ALL = [SVMLClassifier, *TRANSFORMERS]
+FORMS = ["auto", "sphere", "diagonal", "full", "rank=2"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("data", ["cancer", "wine"])
+def test_attributes_make_the_decision(form, data, request):
+    """The machine, computed anew from its attributes."""
+    X, y = request.getfixturevalue(data)
+    model = SVMLClassifier(form=form).fit(X, y)
+    Z, S = model.transform(X), model.transform(model.support_vectors_)
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+    np.testing.assert_allclose(Z, (X - model.mean_) @ model.components_.T, atol=1e-9)
+    kernel = np.exp(-((Z[:, None] - S[None]) ** 2).sum(-1))
+    classes = len(model.classes_)
+    assert model.n_support_.sum() == len(S) and model.dual_coef_.shape == (classes - 1, len(S))
+    owner = np.repeat(np.arange(classes), model.n_support_)
+    np.testing.assert_array_equal(model.classes_[owner], y[model.support_])
+    pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
+    assert model.intercept_.shape == (len(pairs),)
+    votes = np.zeros((len(X), classes))
+    sums = np.zeros((len(X), classes))
+    for (i, j), bias in zip(pairs, model.intercept_, strict=True):
+        beta = np.where(owner == i, model.dual_coef_[j - 1], np.where(owner == j, model.dual_coef_[i], 0))
+        h = kernel @ beta + bias
+        votes[np.arange(len(X)), np.where(h > 0, j, i)] += 1
+        sums[:, j] += h
+        sums[:, i] -= h
+    if classes == 2:
+        np.testing.assert_allclose(model.decision_function(X), sums[:, 1], atol=1e-9)
+    else:
+        values = votes + sums / (3 * (np.abs(sums) + 1))
+        np.testing.assert_allclose(model.decision_function(X), values, atol=1e-9)
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(1), 1)
+    np.testing.assert_array_equal(model.classes_[p.argmax(1)], model.predict(X))
+    assert model.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_metric(estimator, wine):
+    X, y = wine
+    model = estimator().fit(X, y)
+    Z, M, metric = model.transform(X), model.get_mahalanobis_matrix(), model.get_metric()
+    for i, j in [(0, 1), (3, 100), (50, 170)]:
+        expected = np.linalg.norm(Z[i] - Z[j])
+        assert metric(X[i], X[j]) == pytest.approx(expected, rel=1e-9)
+        assert np.sqrt((X[i] - X[j]) @ M @ (X[i] - X[j])) == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(model.feature_importances_, np.diag(M) * model.scale_**2, rtol=1e-9)
+    neighbours = KNeighborsClassifier(3, metric=metric, algorithm="brute").fit(X[::3], y[::3])
+    mapped = KNeighborsClassifier(3).fit(Z[::3], y[::3])
+    np.testing.assert_array_equal(neighbours.predict(X), mapped.predict(Z))
+
+
+def test_a_constant_column_weighs_nothing(wine):
+    X, y = wine
+    X = np.column_stack([X, np.ones(len(X))])
+    for estimator in ALL:
+        model = estimator().fit(X, y)
+        assert model.scale_[-1] == 0 and not model.components_[:, -1].any()
+        assert model.feature_importances_[-1] == 0
+        assert any("constant" in warning for warning in model.warnings_)
+
+
+@pytest.mark.parametrize("estimator", TRANSFORMERS)
+@pytest.mark.parametrize("after", [KNeighborsClassifier(3), SVC()])
+def test_before_another_classifier(estimator, after, wine):
+    assert cross_val_score(make_pipeline(estimator(), after), *wine, cv=3).mean() > 0.9
+
+
+@pytest.mark.parametrize("estimator", [SVMLClassifier, SVML, NCA, LMNN])
+def test_n_components(estimator, wine):
+    model = estimator(n_components=2).fit(*wine)
+    assert model.form_ == "rank=2" and model.components_.shape == (2, 13)
+    prefix = estimator.__name__.lower()
+    assert list(model.get_feature_names_out()) == [f"{prefix}0", f"{prefix}1"]
+
+
+def test_trace(cancer):
+    model = SVMLClassifier().fit(*cancer)
+    trace = pd.DataFrame(model.trace_)
+    assert list(trace["iteration"]) == list(range(len(trace)))
+    assert set(trace["form"]) >= {"sphere", "diagonal"} and (trace["cost"] > 0).all()
+    assert trace["hold_error"].isna().all()
+    assert model.n_iter_ == len(trace) - 1
+    assert model.trace_["cost"][model.best_iter_] == model.cost_
+    assert model.stop_reason_ in {"tolerance", "minimum"}
+    assert sum(candidate["chosen"] for candidate in model.candidates_) == 1
+    hold = SVMLClassifier(criterion="hold_out", form="full").fit(*cancer).trace_
+    assert not np.isnan(hold["hold_error"]).any() and set(hold["form"]) == {"full"}
+    rival = LMNN().fit(*cancer)
+    assert rival.trace_["gap"][-1] <= rival.tol and rival.stop_reason_ == "tolerance"
+
+
+def test_labels_of_any_kind(small):
+    X, y = small
+    plain = SVMLClassifier().fit(X, y)
+    for labels in [
+        np.array(["no", "yes"]),
+        np.array(["10", "9"]),
+        np.array([" a", "a"]),
+        np.array(["", "nan"]),
+        np.array([False, True]),
+        np.array([-1.0, 1.0]),
+        np.array([-3, 10**15]),
+        np.array(["grün", "rot"], dtype=object),
+    ]:
+        model = SVMLClassifier().fit(X, labels[y])
+        np.testing.assert_array_equal(model.classes_, labels)
+        assert model.classes_.dtype == labels.dtype
+        np.testing.assert_array_equal(model.predict(X), labels[plain.predict(X)])
+        np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+
+
+def test_frames(wine_frame):
+    X, y = wine_frame
+    arrays = SVMLClassifier().fit(X.to_numpy(), y)
+    expected = arrays.decision_function(X.to_numpy())
+    assert not hasattr(arrays, "feature_names_in_")
+    for frame in (X, pl.from_pandas(X)):
+        for labels in (y, pl.Series(y.to_numpy())):
+            model = SVMLClassifier().fit(frame, labels)
+            assert list(model.feature_names_in_) == list(X.columns)
+            np.testing.assert_array_equal(model.decision_function(frame), expected)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(X[X.columns[::-1]])
+    # Names that no header of a table could hold do not matter.
+    for names in ([f" {k}" for k in range(13)], [""] + [str(k) for k in range(12)]):
+        odd = X.set_axis(names, axis=1)
+        np.testing.assert_array_equal(SVMLClassifier().fit(odd, y).decision_function(odd), expected)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_set_output(estimator, wine_frame):
+    X, y = wine_frame
+    arrays = estimator().fit_transform(X, y)
+    for library, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame)):
+        model = estimator().set_output(transform=library)
+        frame = model.fit_transform(X, y)
+        assert isinstance(frame, kind)
+        assert list(frame.columns) == list(model.get_feature_names_out())
+        np.testing.assert_array_equal(frame.to_numpy(), arrays)
+        assert isinstance(model.transform(X), kind)
+
+
+def test_grid_search_and_pipeline(wine):
+    pipeline = Pipeline([("metric", SVML()), ("neighbours", KNeighborsClassifier())])
+    grid = {"metric__form": ["sphere", "diagonal"], "neighbours__n_neighbors": [1, 5]}
+    search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2).fit(*wine)
+    assert search.best_score_ > 0.93
+    search = GridSearchCV(SVMLClassifier(), {"lambda_": [0.01, 0.1]}, cv=3, error_score="raise").fit(*wine)
+    assert search.best_params_["lambda_"] in (0.01, 0.1) and search.best_score_ > 0.93
+
+
+def test_column_transformer(wine_frame):
+    X, y = wine_frame
+    X = X.assign(colour=np.where(X["hue"] > 1, "red", "white"))
+    parts = make_column_transformer(
+        (NCA(n_components=2), list(X.columns[:-1])), (OneHotEncoder(), ["colour"])
+    )
+    mapped = parts.fit_transform(X, y)
+    assert mapped.shape == (178, 4)
+    assert list(parts.get_feature_names_out())[:2] == ["nca__nca0", "nca__nca1"]
+    assert make_pipeline(parts, SVMLClassifier()).fit(X, y).score(X, y) > 0.97
+
+
+def test_selection_by_relevance(cancer):
+    X, y = cancer
+    chosen = SelectFromModel(SVMLClassifier()).fit(X, y).get_support()
+    importances = SVMLClassifier().fit(X, y).feature_importances_
+    np.testing.assert_array_equal(chosen, importances >= importances.mean())
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_a_weight_is_a_repetition(estimator, wine):
+    X, y = wine
+    times = np.arange(len(X)) % 4
+    weighted = estimator().fit(X, y, sample_weight=times)
+    repeated = estimator().fit(np.repeat(X, times, axis=0)[::-1], np.repeat(y, times)[::-1])
+    np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(weighted.components_, repeated.components_)
+
+
+def test_weights_are_routed(wine):
+    X, y = wine
+    weights = np.where(y == 0, 5.0, 1.0)
+    direct = SVMLClassifier().fit(X, y, sample_weight=weights)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = SVMLClassifier().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipeline = make_pipeline(LMNN().set_fit_request(sample_weight=True), model)
+        pipeline.fit(X, y, sample_weight=weights)
+        before = LMNN().fit(X, y, sample_weight=weights)
+        after = SVMLClassifier().fit(before.transform(X), y, sample_weight=weights)
+        np.testing.assert_array_equal(
+            pipeline.decision_function(X), after.decision_function(before.transform(X))
+        )
+        search = GridSearchCV(model, {"form": ["sphere"]}, cv=3).fit(X, y, sample_weight=weights)
+        form = SVMLClassifier(form="sphere").fit(X, y, sample_weight=weights)
+        np.testing.assert_array_equal(search.decision_function(X), form.decision_function(X))
+    assert (direct.decision_function(X) != SVMLClassifier().fit(X, y).decision_function(X)).any()
+
+
+def test_class_weight(small):
+    X, y = small
+    rows = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:12]]
+    X, y = X[rows], y[rows]
+    balanced = SVMLClassifier(class_weight="balanced").fit(X, y)
+    shares = len(y) / (2 * np.bincount(y))
+    given = SVMLClassifier(class_weight={0: shares[0], 1: shares[1], 7: 2.0}).fit(X, y)
+    np.testing.assert_allclose(given.decision_function(X), balanced.decision_function(X))
+    assert (balanced.predict(X) == 1).sum() >= (SVMLClassifier().fit(X, y).predict(X) == 1).sum()
+
+
+def test_a_class_without_weight_does_not_count(wine):
+    X, y = wine
+    model = SVMLClassifier().fit(X, y, sample_weight=(y != 1).astype(float))
+    assert list(model.classes_) == [0, 2]
+    without = SVMLClassifier().fit(X[y != 1], y[y != 1])
+    np.testing.assert_array_equal(model.decision_function(X), without.decision_function(X))
+    np.testing.assert_array_equal(np.flatnonzero(y != 1)[without.support_], model.support_)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_single_precision_is_the_same_numbers(estimator, wine):
+    X, y = wine
+    single = X.astype(np.float32)
+    a, b = estimator().fit(single, y), estimator().fit(single.astype(np.float64), y)
+    np.testing.assert_array_equal(a.transform(single), b.transform(single.astype(np.float64)))
+
+
+def test_layout_of_memory_does_not_matter(wine):
+    X, y = wine
+    expected = SVMLClassifier().fit(X, y).decision_function(X)
+    for other in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X.tolist()):
+        np.testing.assert_array_equal(SVMLClassifier().fit(other, y).decision_function(other), expected)
+
+
+def test_random_state(small):
+    X, y = small
+
+    def fitted(random_state):
+        return SVMLClassifier(random_state=random_state).fit(X, y).decision_function(X)
+
+    np.testing.assert_array_equal(fitted(0), SVMLClassifier().fit(X, y).decision_function(X))
+    np.testing.assert_array_equal(fitted(3), fitted(3))
+    assert (fitted(3) != fitted(4)).any()
+    np.testing.assert_array_equal(fitted(np.random.RandomState(5)), fitted(np.random.RandomState(5)))
+    np.random.seed(1)
+    first = fitted(None)
+    np.random.seed(1)
+    np.testing.assert_array_equal(first, fitted(None))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (SVMLClassifier(tol=-1), "'tol' parameter of SVMLClassifier must be finite and at least 0. Got -1"),
+        (SVMLClassifier(tol="x"), "'tol' parameter of SVMLClassifier must be a finite number. Got 'x'"),
+        (SVMLClassifier(tol=float("nan")), "'tol' parameter of SVMLClassifier must be finite. Got nan"),
+        (NCA(max_iter=1.5), "'max_iter' parameter of NCA must be an integer that is not negative. Got 1.5"),
+        (NCA(n_components=5), "'n_components' parameter of NCA must be between 1 and the number of features, 4"),
+        (SVML(n_components=0), "'n_components' parameter of SVML must be an integer in the range"),
+        (SVML(n_components=9), "'n_components' parameter of SVML must be between 1 and the number"),
+        (SVML(2, form="full"), "'n_components' parameter of SVML must be None if form='full' is given"),
+        (SVML(form="rank=9"), "'form' parameter of SVML must be between 1 and the number of features, 4"),
+        (SVML(form="cube"), "'form' parameter of SVML must be sphere, diagonal, full or rank=R"),
+        (SVML(criterion="k_fold=1"), "'criterion' parameter of SVML must be hold_out"),
+        (SVML(surrogate="step"), "'surrogate' parameter of SVML must be one of 'sigmoid', 'logistic'"),
+        (SVML(learn_cost=3), "'learn_cost' parameter of SVML must be True or False. Got 3"),
+        (SVML(lambda_=0), "'lambda_' parameter of SVML must be positive and finite. Got 0"),
+        (SVML(class_weight="odd"), "'class_weight' parameter of SVML must be a dict, 'balanced' or None"),
+        (SVML(class_weight={0: 1e99}), "'class_weight' parameter of SVML must be between 1e-9 and 1e9"),
+        (SVML(time_limit=0), "'time_limit' parameter of SVML must be a positive number of seconds"),
+        (SVML(callbacks=3), "'callbacks' parameter of SVML must be a callable"),
+        (SVML(random_state=-1), "'random_state' parameter of SVML must be an integer that is not negative"),
+        (LMNN(neighbours=0), "'neighbours' parameter of LMNN must be at least 1. Got 0"),
+        (ITML(bounds=(1.0,)), "'bounds' parameter of ITML must be a pair of numbers"),
+        (ITML(prior=[]), "'prior' parameter of ITML must be a finite number"),
+        (ITML(gamma=object()), "'gamma' parameter of ITML must be a number"),
+    ],
+)
+def test_bad_parameters_are_named(estimator, message, small):
+    with pytest.raises(InvalidParameterError) as raised:
+        estimator.fit(*small)
+    assert message in str(raised.value)
+    assert isinstance(raised.value, ValueError) and isinstance(raised.value, TypeError)
+
+
+def test_bad_data_are_named(small):
+    X, y = small
+    model = SVMLClassifier().fit(X, y)
+    for bad, message in [
+        (X[:, :3], "X has 3 features, but SVMLClassifier is expecting 4 features as input"),
+        (np.where(X > 1, np.nan, X), "Input X contains NaN"),
+        (np.where(X > 1, np.inf, X), "Input X contains infinity"),
+        (X[0], "Expected 2D array, got 1D array instead"),
+        (X[:0], "minimum of 1 is required"),
+        (np.full_like(X, 1e305), "outside the range"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.predict(bad)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SVMLClassifier().fit(X, y[1:])
+    with pytest.raises(ValueError, match="Unknown label type"):
+        SVMLClassifier().fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="class"):
+        SVMLClassifier().fit(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="Negative values"):
+        SVMLClassifier().fit(X, y, sample_weight=-np.ones(len(y)))
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        SVMLClassifier().fit(X, y, sample_weight=np.zeros(len(y)))
+    with pytest.raises(ValueError, match="1e-9 and 1e9"):
+        SVMLClassifier().fit(X, y, sample_weight=np.full(len(y), 1e-30))
+    with pytest.raises(MemoryError, match="memory_limit"):
+        SVMLClassifier(memory_limit=1000).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_before_the_fit(estimator, small):
+    model = estimator()
+    with pytest.raises(NotFittedError):
+        model.transform(small[0])
+    assert not any(hasattr(model, name) for name in ("components_", "n_iter_", "trace_", "stop_reason_"))
+    with pytest.raises(AttributeError, match="not fitted"):
+        model.save("nowhere")
+
+
+def test_a_failed_fit_leaves_nothing_behind(small):
+    model = SVMLClassifier(tol=-1)
+    with pytest.raises(ValueError, match="tol"):
+        model.fit(*small)
+    with pytest.raises(NotFittedError):
+        model.predict(small[0])
+
+
+def test_a_fit_without_convergence_says_so(wine):
+    for estimator in (SVMLClassifier(max_iter=1, form="full"), NCA(max_iter=2), ITML(max_iter=1, tol=0)):
+        with pytest.warns(ConvergenceWarning, match=f"max_iter={estimator.max_iter}"):
+            estimator.fit(*wine)
+        assert estimator.stop_reason_ == "iterations"

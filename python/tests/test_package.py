@@ -1,0 +1,90 @@
+"""The package as such: examples, types, documentation."""
+
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import svml
+from svml import _core, _displays, _estimators
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+@pytest.mark.parametrize("module", [svml, _estimators, _displays], ids=lambda module: module.__name__)
+def test_examples_of_docstrings(module):
+    with np.printoptions(legacy="1.25"):
+        result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0 and result.attempted > 3
+
+
+def test_every_public_name_is_documented():
+    for name in svml.__all__:
+        item = getattr(svml, name)
+        assert len(inspect.getdoc(item) or "") > 30, name
+        if not inspect.isclass(item) or issubclass(item, Exception):
+            continue
+        doc = inspect.getdoc(item)
+        for parameter in inspect.signature(item).parameters:
+            if "Display" not in name:
+                assert re.search(rf"^{parameter} : ", doc, re.M), f"{name}: {parameter}"
+        for attribute, value in inspect.getmembers(item):
+            if attribute.startswith("_"):
+                continue
+            if isinstance(value, property) or inspect.isfunction(value):
+                assert inspect.getdoc(value), f"{name}.{attribute}"
+            if isinstance(value, property):
+                assert re.search(rf"\b{attribute}\b", doc), f"{name}: {attribute}"
+
+
+def test_types(tmp_path):
+    """The package is typed strictly, and the stub says what the binding has."""
+    config = HERE.parent / "pyproject.toml"
+    for command in (
+        ["mypy", "--config-file", str(config), "--cache-dir", str(tmp_path), "-p", "svml"],
+        ["mypy.stubtest", "--mypy-config-file", str(config), "svml._core"],
+    ):
+        done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    package = Path(svml.__file__).parent
+    assert (package / "py.typed").exists() and (package / "_core.pyi").exists()
+
+
+def test_the_version_is_that_of_the_library():
+    text = (ROOT / "Cargo.toml").read_text()
+    assert re.search(r'^version = "(.*)"', text, re.M).group(1) == svml.__version__
+
+
+def test_the_binding_is_this_package_s():
+    assert Path(_core.__file__).parent == Path(svml.__file__).parent
+
+
+@pytest.mark.parametrize("example", sorted((HERE.parent / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_example_programs(example, tmp_path):
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_python_in_the_documentation(page, tmp_path, monkeypatch):
+    """What the pages show runs, one block after the other."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
+    assert blocks
+    scope = {"__name__": "page"}
+    for block in blocks:
+        exec(compile(block, page, "exec"), scope)
+
+
+def test_the_guide_has_the_example_of_the_readme():
+    first = [
+        re.search(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S).group(1)
+        for page in ("README.md", "docs/python.md")
+    ]
+    assert first[0] == first[1]

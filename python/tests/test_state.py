@@ -1,0 +1,248 @@
+"""The state of an estimator is its model file, and the file is that of the command."""
+
+import copy
+import csv
+import io
+import json
+import os
+import pickle
+import shutil
+import subprocess
+
+import cloudpickle
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+import svml
+from svml import ITML, LMNN, NCA, SVML, SVMLClassifier
+
+ALL = [SVMLClassifier, SVML, NCA, LMNN, ITML]
+
+
+def joblib_copy(model):
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    return joblib.load(file)
+
+
+COPIES = {
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "pickle-2": lambda model: pickle.loads(pickle.dumps(model, protocol=2)),
+    "cloudpickle": lambda model: cloudpickle.loads(cloudpickle.dumps(model)),
+    "joblib": joblib_copy,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("way", COPIES)
+def test_copies(estimator, way, wine_frame):
+    X, y = wine_frame
+    model = estimator().fit(X, y.map({0: "a", 1: "b", 2: "c"}))
+    other = COPIES[way](model)
+    assert other._model.to_bytes() == model._model.to_bytes()
+    assert other.get_params() == model.get_params()
+    np.testing.assert_array_equal(other.classes_, model.classes_)
+    np.testing.assert_array_equal(other.feature_names_in_, model.feature_names_in_)
+    np.testing.assert_array_equal(other.transform(X), model.transform(X))
+    if estimator is SVMLClassifier:
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+        np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_the_state_is_the_file(estimator, small, tmp_path):
+    model = estimator().fit(*small)
+    model.save(tmp_path / "model.svml")
+    assert (tmp_path / "model.svml").read_bytes() == model._model.to_bytes()
+    assert model._model.__reduce__()[1] == (model._model.to_bytes(),)
+
+
+def test_an_unfitted_estimator_is_copied_too():
+    for estimator in ALL:
+        for way in COPIES.values():
+            assert way(estimator(max_iter=3)).get_params() == estimator(max_iter=3).get_params()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVMLClassifier(),
+        SVMLClassifier(form="rank=2", lambda_=0.1, class_weight={1: 2.0, 2: 3.0}, random_state=4),
+        SVMLClassifier(class_weight="balanced", criterion="hold_out", optimiser="conjugate_gradients"),
+        NCA(n_components=3, initial="identity"),
+        LMNN(neighbours=2),
+        ITML(gamma=2.0, bounds=(1.0, 9.0)),
+    ],
+)
+def test_load_knows_the_parameters_and_fits_the_same_again(model, wine, tmp_path):
+    X, y = wine
+    model.fit(X, y).save(tmp_path / "model.svml")
+    loaded = svml.load(str(tmp_path / "model.svml"))
+    assert type(loaded) is type(model)
+    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    again = loaded.fit(X, y)
+    assert again._model.to_bytes() == model._model.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("labels", "read"),
+    [
+        ([0, 1], [0, 1]),
+        ([-1.0, 1.0], [-1, 1]),
+        (["no", "yes"], ["no", "yes"]),
+        (["10", "9"], ["10", "9"]),
+        ([False, True], ["False", "True"]),
+    ],
+)
+def test_labels_of_a_file(labels, read, small, tmp_path):
+    X, y = small
+    SVMLClassifier().fit(X, np.array(labels)[y]).save(tmp_path / "model.svml")
+    loaded = svml.load(tmp_path / "model.svml")
+    assert loaded.classes_.tolist() == read
+    assert set(loaded.predict(X)) == set(read)
+
+
+def test_a_transformer_reads_a_classifier(wine, tmp_path):
+    model = SVMLClassifier().fit(*wine)
+    model.save(tmp_path / "model.svml")
+    transformer = SVML.load(tmp_path / "model.svml")
+    assert type(transformer) is SVML and not hasattr(transformer, "predict")
+    np.testing.assert_array_equal(transformer.transform(wine[0]), model.transform(wine[0]))
+    NCA().fit(*wine).save(tmp_path / "metric.svml")
+    with pytest.raises(ValueError, match="without a machine"):
+        SVML.load(tmp_path / "metric.svml")
+
+
+def test_files_that_are_none(tmp_path, wine):
+    with pytest.raises(FileNotFoundError) as raised:
+        svml.load(tmp_path / "nothing.svml")
+    assert raised.value.filename == str(tmp_path / "nothing.svml")
+    bad = tmp_path / "bad.svml"
+    bad.write_bytes(b"PK\x03\x04")
+    with pytest.raises(ValueError, match="was it written by svml"):
+        svml.load(bad)
+    model = SVMLClassifier().fit(*wine)
+    data = bytearray(model._model.to_bytes())
+    data[len(data) // 2] ^= 1
+    bad.write_bytes(data)
+    with pytest.raises(ValueError, match="checksum"):
+        svml.load(bad)
+    with pytest.raises(OSError):
+        model.save(tmp_path / "no such folder" / "model.svml")
+
+
+COMMAND = os.environ.get("SVML_COMMAND") or shutil.which("svml")
+needs_command = pytest.mark.skipif(COMMAND is None, reason="the command svml is not there; set SVML_COMMAND")
+SETS = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer, "digits": load_digits}
+
+
+def run(*args):
+    done = subprocess.run([COMMAND, *map(str, args)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def frame_of(text):
+    """A table of numbers, each read to its last bit."""
+    names, *rows = csv.reader(io.StringIO(text))
+    return pd.DataFrame([[float(cell) for cell in row] for row in rows], columns=names)
+
+
+def table(name, folder):
+    """A data set as a table in a file, and as the file gives it back."""
+    frame = SETS[name](as_frame=True).frame.rename(columns={"target": "class"})
+    if name == "digits":
+        frame = frame.iloc[::3]
+    file = folder / f"{name}.csv"
+    frame.to_csv(file, index=False)
+    read = frame_of(file.read_text())
+    return file, read.drop(columns="class"), read["class"].astype(int)
+
+
+@needs_command
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(
+    ("options", "params"),
+    [
+        ([], {}),
+        (["--form", "rank=2", "--seed", "3"], {"n_components": 2, "random_state": 3}),
+        (
+            ["--criterion", "hold_out", "--form", "diagonal", "--weights", "balanced"],
+            {"criterion": "hold_out", "form": "diagonal", "class_weight": "balanced"},
+        ),
+    ],
+)
+def test_the_same_model_as_the_command_bit_for_bit(name, options, params, tmp_path):
+    file, X, y = table(name, tmp_path)
+    theirs, ours = tmp_path / "theirs.svml", tmp_path / "ours.svml"
+    run("train", file, "-o", theirs, "--quiet", *options)
+    model = SVMLClassifier(**params).fit(X, y)
+    model.save(ours)
+    assert ours.read_bytes() == theirs.read_bytes()
+    # And what is made of it.
+    text = run("predict", theirs, file, "--decision", "--probabilities")
+    answers = frame_of(text).to_numpy()
+    loaded = svml.load(theirs)
+    for one in (model, loaded):
+        decision = one.decision_function(X).reshape(len(X), -1)
+        np.testing.assert_array_equal(answers[:, 0], one.predict(X))
+        np.testing.assert_array_equal(answers[:, 1 : 1 + decision.shape[1]], decision)
+        np.testing.assert_array_equal(answers[:, 1 + decision.shape[1] :], one.predict_proba(X))
+    text = run("transform", theirs, file)
+    mapped = frame_of(text).drop(columns="class")
+    np.testing.assert_array_equal(mapped.to_numpy(), model.transform(X))
+    shown = json.loads(run("show", theirs, "--json"))
+    assert shown["cost"] == model.cost_ and shown["form"] == model.form_
+    relevance = {entry["feature"]: entry["relevance"] for entry in shown["relevance"]}
+    assert [relevance[name] for name in X.columns] == model.feature_importances_.tolist()
+    assert [step["loss"] for step in shown["steps"]] == model.trace_["loss"].tolist()
+
+
+@needs_command
+@pytest.mark.parametrize("estimator", [NCA, LMNN, ITML])
+def test_the_command_reads_a_metric_alone(estimator, tmp_path):
+    file, X, y = table("wine", tmp_path)
+    model = estimator().fit(X, y)
+    model.save(tmp_path / "metric.svml")
+    text = run("transform", tmp_path / "metric.svml", file)
+    mapped = frame_of(text).drop(columns="class")
+    np.testing.assert_array_equal(mapped.to_numpy(), model.transform(X))
+    assert "without a machine" in run("show", tmp_path / "metric.svml")
+    refused = subprocess.run(
+        [COMMAND, "predict", tmp_path / "metric.svml", file], capture_output=True, text=True
+    )
+    assert refused.returncode == 3 and "cannot classify" in refused.stderr
+
+
+@needs_command
+def test_the_rivals_learn_what_the_command_learns_before_its_grid(tmp_path):
+    file, X, y = table("wine", tmp_path)
+    for estimator, name in ((NCA, "nca"), (LMNN, "lmnn"), (ITML, "itml")):
+        run("train", file, "-o", tmp_path / "theirs.svml", "--quiet", "--method", name)
+        theirs, ours = svml.load(tmp_path / "theirs.svml"), estimator().fit(X, y)
+        # The command scales the metric for its machine.
+        scale = theirs.components_[0, 0] / ours.components_[0, 0]
+        np.testing.assert_allclose(theirs.components_, scale * ours.components_, rtol=1e-12)
+
+
+@needs_command
+def test_a_table_with_text_and_gaps(tmp_path):
+    """A model of the command with encoded columns takes the encoded columns, and missing values."""
+    rows = [f"{k % 7},{'red' if k % 3 else 'blue'},{'?' if k % 11 == 0 else k},{k % 2}" for k in range(60)]
+    file = tmp_path / "table.csv"
+    file.write_text("size,colour,count,class\n" + "\n".join(rows))
+    run(
+        "train", file, "-o", tmp_path / "m.svml", "--quiet", "--missing", "impute", "--categories", "onehot"
+    )
+    model = svml.load(tmp_path / "m.svml")
+    assert list(model.feature_names_in_) == ["size", "colour=blue", "colour=red", "count"]
+    frame = pd.read_csv(file, na_values="?")
+    X = pd.get_dummies(frame.drop(columns="class"), prefix_sep="=").astype(float)[model.feature_names_in_]
+    answers = pd.read_csv(io.StringIO(run("predict", tmp_path / "m.svml", file, "--decision")))
+    np.testing.assert_allclose(model.decision_function(X), answers["decision"], rtol=1e-12)

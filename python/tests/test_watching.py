@@ -1,0 +1,146 @@
+"""A fit that is watched, ended from outside, or goes wrong inside."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from svml import ITML, LMNN, NCA, SVML, SVMLClassifier, _core
+
+# Each of them works for minutes on the rows of `long`, in another part of the library.
+LONG = {
+    "steps": SVMLClassifier(form="full", tol=0, max_iter=10**6),
+    "forms": SVMLClassifier(tol=0, max_iter=10**6),
+    "hold-out": SVMLClassifier(criterion="hold_out", form="full", tol=0, max_iter=10**6, patience=10**6),
+    "leave-one-out": SVML(criterion="leave_one_out", form="full", tol=0, max_iter=10**6),
+    "nca": NCA(tol=0, max_iter=10**6),
+    "lmnn": LMNN(tol=0, max_iter=10**6, neighbours=50),
+    "itml": ITML(tol=0, max_iter=10**6, pairs=300_000),
+}
+
+
+def interrupted(model, data, after):
+    """Interrupts a fit after some seconds; the seconds it took to end."""
+    sent = []
+
+    def send():
+        time.sleep(after)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*data)
+        ended = time.perf_counter()
+    finally:
+        sender.join()
+    return ended - sent[0]
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_an_interrupt_ends_the_fit(name, long, capsys):
+    seconds = [interrupted(LONG[name], long, after) for after in (0.05, 0.4, 1.1)]
+    with capsys.disabled():
+        print(f" {name}: ended {max(seconds) * 1000:.0f} ms after the interrupt", end="")
+    # The fit would have gone on for minutes; how long it takes is measured, not tested.
+    assert max(seconds) < 20
+    assert not hasattr(LONG[name], "components_")
+
+
+def test_the_interpreter_goes_on_during_a_fit(long):
+    done = threading.Event()
+
+    def fit():
+        SVMLClassifier(form="diagonal", criterion="hold_out").fit(*long)
+        done.set()
+
+    thread = threading.Thread(target=fit)
+    thread.start()
+    turns = 0
+    while not done.is_set():
+        turns += 1
+        time.sleep(0.001)
+    thread.join()
+    assert turns > 20
+
+
+@pytest.mark.parametrize("estimator", [SVMLClassifier, SVML, NCA, LMNN, ITML])
+def test_callbacks_see_each_step(estimator, wine):
+    steps, counts = [], []
+    model = estimator(callbacks=[steps.append, lambda step: counts.append(step["iteration"])])
+    model.fit(*wine)
+    assert counts == list(range(len(counts))) == list(model.trace_["iteration"])
+    for key in ("loss", "step"):
+        assert [step[key] for step in steps] == model.trace_[key].tolist()
+    assert all(step["seconds"] >= 0 for step in steps)
+    plain = estimator().fit(*wine)
+    assert plain._model.to_bytes() == model._model.to_bytes()
+
+
+@pytest.mark.parametrize("estimator", [SVMLClassifier, NCA, LMNN, ITML])
+def test_a_callback_may_end_the_fit(estimator, wine):
+    model = estimator(callbacks=lambda step: step["iteration"] == 2, tol=0).fit(*wine)
+    assert model.stop_reason_ == "interrupted" and model.trace_["iteration"][-1] == 2
+    again = estimator(callbacks=lambda step: step["iteration"] == 2, tol=0).fit(*wine)
+    np.testing.assert_array_equal(model.components_, again.components_)
+    assert model.transform(wine[0]).shape[0] == 178
+
+
+def test_an_exception_of_a_callback_is_that_of_the_fit(wine):
+    def fail(step):
+        raise LookupError("of the callback")
+
+    model = SVMLClassifier(callbacks=fail)
+    with pytest.raises(LookupError, match="of the callback"):
+        model.fit(*wine)
+    assert not hasattr(model, "components_")
+
+
+def test_a_callback_may_use_the_library(wine):
+    """Even with one thread, which the fit that it belongs to has taken."""
+    X, y = wine
+    other = SVMLClassifier(form="sphere").fit(X, y)
+    seen = []
+
+    def callback(step):
+        seen.append((other.predict(X) == SVMLClassifier(form="sphere").fit(X, y).predict(X)).all())
+
+    SVMLClassifier(form="diagonal", callbacks=callback, n_jobs=1).fit(X, y)
+    assert seen and all(seen)
+
+
+def test_verbose_prints_each_step(wine, capsys):
+    model = SVMLClassifier(verbose=1).fit(*wine)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(model.trace_["iteration"])
+    assert lines[0].startswith("[SVMLClassifier] step 0: loss ") and "validation error" in lines[0]
+    LMNN(verbose=1).fit(*wine)
+    assert "[LMNN] step 0: loss " in capsys.readouterr().out
+    SVMLClassifier().fit(*wine)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_time_limit_takes_the_best_so_far(long):
+    model = SVMLClassifier(form="diagonal", criterion="hold_out", tol=0, max_iter=10**6, patience=10**6)
+    model.set_params(time_limit=3.0).fit(*long)
+    assert model.stop_reason_ == "time_limit"
+    assert model.predict(long[0][:5]).shape == (5,)
+    with pytest.raises(TimeoutError, match="time_limit"):
+        SVMLClassifier(time_limit=1e-9).fit(*long)
+
+
+def test_a_panic_is_an_ordinary_exception(capfd):
+    with pytest.raises(RuntimeError, match="internal error of svml .on purpose.; please report"):
+        _core.provoke_panic()
+
+
+def test_a_fit_says_nothing_by_itself(wine):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SVMLClassifier().fit(*wine)
