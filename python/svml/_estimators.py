@@ -408,7 +408,7 @@ _SVML_DOC = """Parameters
     max_iter : int, default=100
         Most steps, for each form that is tried.
     tol : float, default=0.01
-        Relative decrease of the loss below which to stop.
+        Decrease of the loss below which to stop, relative to the loss.
     patience : int, default=5
         Steps without a better result on the hold-out rows before stopping, with ``criterion="hold_out"``.
     refit : bool, default=True

@@ -146,7 +146,8 @@ pub struct Params {
     /// Accepted steps without a better result on the hold-out rows before stopping; k-fold and
     /// leave-one-out have none. Default: 5.
     pub patience: usize,
-    /// Relative decrease of the loss below which to stop. Default: 1e-2.
+    /// Decrease of the loss below which to stop, relative to the loss or, if it is small, to half of what
+    /// knowing nothing costs. Default: 1e-2.
     pub tolerance: f64,
     /// Whether the machine is trained again on all rows with the learned L and C; otherwise the
     /// machine trained on half of the rows is kept, as the paper reads literally (with k folds, that

@@ -120,10 +120,11 @@ pub fn learn(
         guess,
     };
     let mut theta = descent.variables.start(initial_cost);
+    let least_share = if hold.is_empty() { LEAST_SHARE } else { LEAST_SHARE_WATCHED };
     let limits = Limits {
         iterations: params.max_iterations,
         tolerance: params.tolerance,
-        least_size: LEAST_SIZE * params.loss().value_and_slope(0.0).0,
+        least_size: least_share * params.loss().value_and_slope(0.0).0,
         first_step: FIRST_STEP,
     };
     let stop = match minimise(params.optimiser, &mut descent, &mut theta, limits) {
@@ -208,8 +209,11 @@ impl Problems {
     }
 }
 
-/// A loss below this share of what knowing nothing costs is as good as zero.
-const LEAST_SIZE: f64 = 0.1;
+/// The tolerance is relative to the loss, or to this share of what knowing nothing costs if that is more: where
+/// few rows are left to be wrong about, following them to the end is following chance.
+const LEAST_SHARE: f64 = 0.5;
+/// The same where hold-out rows say when to stop.
+const LEAST_SHARE_WATCHED: f64 = 0.1;
 
 /// Length of the first step in the optimiser's variables, which are of order one.
 const FIRST_STEP: f64 = 0.3;
