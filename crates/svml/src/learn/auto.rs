@@ -7,7 +7,7 @@
 //!
 //! 1. for low rank, if that was learned and the loss is lower by two standard errors as well;
 //! 2. else for the diagonal;
-//! 3. from there one may come back to the sphere, with ten times its C.
+//! 3. from there one may come back to the sphere, with ten times its C, if that is not far behind.
 //!
 //! `docs/math.md` in the repository says why.
 
@@ -141,6 +141,8 @@ fn follow(
     // Machines of other metrics start from the support rows of the sphere's.
     let starts = best_held.machines.clone();
 
+    // Whether spheres may still be as good.
+    let mut near = true;
     while let Some((metric, cost)) = next.take() {
         let form = metric.form();
         let (machines, trace) = (machines.clone(), best.trace.clone());
@@ -156,7 +158,7 @@ fn follow(
         let index = consider(form, &held);
         let (fewer, lower) = (held.wrong.below(&best_held.wrong), held.loss.below(&best_held.loss));
         if fewer.significant(FEWER) && (form == Form::Diagonal || lower.significant(FORWARD)) {
-            (best_held, chosen) = (held, index);
+            (best_held, chosen, near) = (held, index, !fewer.significant(FORWARD));
         } else {
             *best = Learned { trace: mem::take(&mut best.trace), ..before };
             if form != Form::Diagonal {
@@ -165,9 +167,8 @@ fn follow(
         }
     }
 
-    // Back to a sphere with a harder margin; low rank is too far from it.
+    // Back to a sphere with a harder margin, unless that is far behind.
     let cost = (HARDER * sphere.cost).min(COST_RANGE.1);
-    let near = matches!(best.metric.form(), Form::Sphere | Form::Diagonal);
     if near && params.learn_cost && cost > sphere.cost {
         let held = hold(&sphere.metric, cost, &starts)?;
         let index = consider(Form::Sphere, &held);
