@@ -13,6 +13,7 @@
 
 use std::mem;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::criterion::{Criterion, Pair, fold_pairs, held_outputs};
@@ -185,9 +186,10 @@ fn follow(
     Ok(candidates)
 }
 
-/// The metric and C to learn from next, and machines with the sphere's. The directions along which the sphere's machines change (see
-/// [`gop`]) are taken as they are, at the sphere's size: the leading ones for low rank, or column by
-/// column for a diagonal. If neither is better than the sphere, a diagonal starts with all columns alike.
+/// The metric and C to learn from next, and the sphere's machines on all rows. The directions along which
+/// these change (see [`gop`]) are taken as they are, at the sphere's size: the leading ones for low rank, or
+/// column by column for a diagonal. If neither is better than the sphere, a diagonal starts with all
+/// columns alike.
 fn direction(
     sample: &Sample<'_>,
     params: &Params,
@@ -211,7 +213,7 @@ fn direction(
         rows.dedup();
         rows
     };
-    let machines: Vec<Machine> = (classes.iter().enumerate())
+    let machines: Vec<Machine> = (classes.par_iter().enumerate())
         .map(|(p, &pair)| {
             let rows = all.of_pair(pair);
             Ok(solve_pair(&gram, &rows, sphere.cost, Some(&likely(p)))?.machine)
