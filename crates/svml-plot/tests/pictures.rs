@@ -99,7 +99,7 @@ fn several_forms_one_after_the_other() {
     all("auto", &model, &data);
     let trace = Trace::new(&model).unwrap();
     let names: Vec<&str> = trace.stages.iter().map(|(name, ..)| name.as_str()).collect();
-    assert_eq!(names[..2], ["sphere", "diagonal"]);
+    assert_eq!(names, ["sphere", "rank=2"]);
     assert_eq!(trace.chosen, Some(model.metric().form().to_string()));
     let svg = trace.draw("Learning curve").svg().to_owned();
     for (name, ..) in &trace.stages {
