@@ -36,7 +36,8 @@ pub fn of_results(table: &Table, folder: &Path) -> Result<(), String> {
         "figure-1-surrogate",
         &surrogate().draw("The surrogate s_a(z) = 1/(1 + exp(a z))", note),
     )?;
-    let note = "Mean of all splits; metric, cross-validation and the last machine, all threads together";
+    let note =
+        "Mean of all splits; metric, cross-validation and the last machine, all threads together";
     write(folder, "figure-3-times", &times(table).draw("Seconds of a fit", note))?;
     let title = "Paired differences to the Euclidean machine with 5 folds";
     let note = "In points of percent, with 95 % intervals; left of the line is better";
