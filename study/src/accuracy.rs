@@ -237,7 +237,8 @@ fn report(results: &Results) -> Result<String, String> {
         let chosen = forms(&column(results, name, CHECKED_ON, DEFAULT)?);
         text += &format!("| {name} | {chosen} |\n");
     }
-    text += "\n## Time\n\nMean seconds of a fit, in the same run on the same threads, one fit after the other.\n\n\
+    text += "\n## Time\n\nMean seconds of a fit, one fit after the other, on all threads. Jobs that the results file has are not measured again: \
+        grid and default were measured in one run, times of other methods, here and below, may be of an earlier one.\n\n\
              | data | grid | default | default / grid | paper |\n|---|---|---|---|---|\n";
     let generated = GENERATED.map(|(name, ..)| (name, DRAWS));
     let mut longer = Vec::new();
