@@ -165,6 +165,7 @@ pub fn held_outputs(
     cost: f64,
     starts: &[Machine],
 ) -> Result<(Vec<Machine>, Vec<Vec<f64>>)> {
+    expect(gram, starts);
     let solved: Vec<(Machine, Vec<f64>)> = pairs
         .par_iter()
         .enumerate()
@@ -175,6 +176,14 @@ pub fn held_outputs(
         })
         .collect::<Result<_>>()?;
     Ok(solved.into_iter().unzip())
+}
+
+/// The support rows of machines to start from are needed by most problems.
+fn expect(gram: &dyn Gram, starts: &[Machine]) {
+    let mut rows: Vec<usize> = starts.iter().flat_map(|m| m.support.iter().copied()).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    gram.prepare(&rows);
 }
 
 /// The machine of a pair, and h on the validation rows.
@@ -212,6 +221,7 @@ fn evaluate<P: Sync>(
     starts: &[Machine],
     part: impl Fn(&P, Option<&[usize]>) -> Result<Part> + Sync,
 ) -> Result<Evaluation> {
+    expect(gram, starts);
     let parts: Vec<Part> = problems
         .par_iter()
         .enumerate()

@@ -169,6 +169,9 @@ fn parts(sample: &Sample<'_>, folds: usize) -> Vec<Part> {
     (0..count).map(|out| part(&|i| fold[i] != out)).collect()
 }
 
+/// Support rows are few if they are one row in so many.
+const FEW: usize = 3;
+
 /// Weight of the validation rows misclassified by the machines trained on the others, for each C; each
 /// machine of few rows starts from the support set of the one before.
 fn wrong_in_part(
@@ -184,8 +187,10 @@ fn wrong_in_part(
     for &cost in costs {
         machines = (rows.par_iter().enumerate())
             .map(|(p, rows)| {
-                // Of many rows the solver's own guess is closer than the machine for another C.
-                let last = machines.get(p).filter(|_| rows.index.len() < LARGE);
+                // Of many rows the solver's own guess is closer than the machine for another C, unless that
+                // has few support rows.
+                let n = rows.index.len();
+                let last = machines.get(p).filter(|m| n < LARGE || FEW * m.support.len() <= n);
                 let start = last.map(|machine| machine.support.as_slice());
                 Ok(solve_pair(gram, rows, cost, start)?.machine)
             })

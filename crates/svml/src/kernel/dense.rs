@@ -1,28 +1,30 @@
 //! K in memory, exact, on the processor.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use rayon::prelude::*;
 
+use super::columns::{Columns, Source};
 use super::factor::DenseFactor;
-use super::{Factor, Gram, Outer, TILE_COLS, TILE_ROWS, rows_of, sq_norms};
+use super::{Factor, Gram, Outer, TILE_COLS, TILE_ROWS, rows_of};
 use crate::error::Result;
-use crate::linalg::{self, Block, Cholesky, Matrix, dot, exp_neg_sq_dist};
+use crate::linalg::{self, Block, Cholesky, Matrix, add_columns, dot};
 use crate::metric::{Form, Metric};
 use crate::watch::Watch;
 
 /// A parallel task is not worth its overhead below this many entries of K.
 const TASK_ENTRIES: usize = 1 << 16;
+/// Rows that are fewer than one in so many are picked one by one.
+const SPARSE: usize = 8;
 /// Added to the diagonal of the landmarks, so that close ones do no harm.
 const LANDMARK_RIDGE: f64 = 1e-6;
 
-/// The kernel matrix as an array.
+/// The kernel matrix by its columns.
 pub struct DenseGram<'a> {
     x: &'a Matrix,
     metric: Metric,
-    /// Row i holds k(x_i, x_j) for the first `cols` rows j.
-    k: Vec<f64>,
-    cols: usize,
+    columns: Columns<'a>,
     /// Buffers of factorisations that are no longer needed: fresh memory is slow to touch.
     spare: Mutex<Vec<Vec<f64>>>,
     pub(super) watch: Watch,
@@ -31,26 +33,35 @@ pub struct DenseGram<'a> {
 impl<'a> DenseGram<'a> {
     /// The kernel between all rows of `x` and its first `cols` rows.
     pub fn new(x: &'a Matrix, cols: usize, metric: &Metric, watch: &Watch) -> Result<Self> {
-        let mut gram = Self {
-            x,
-            metric: metric.clone(),
-            k: vec![0.0; x.rows() * cols],
-            cols,
-            spare: Mutex::default(),
-            watch: watch.clone(),
-        };
-        gram.set_metric(metric)?;
-        Ok(gram)
+        watch.check()?;
+        Ok(Self::from_source(x, cols, metric, Source::mapped(&metric.transform(x)), watch))
     }
 
-    /// All rows against all rows, from values that are there already.
-    pub(super) fn from_values(x: &'a Matrix, metric: &Metric, k: Vec<f64>, watch: &Watch) -> Self {
-        let (metric, watch, spare) = (metric.clone(), watch.clone(), Mutex::default());
-        Self { x, metric, k, cols: x.rows(), spare, watch }
+    /// The kernel of a spherical metric from the squared distances between all rows.
+    pub(super) fn from_distances(
+        x: &'a Matrix,
+        sphere: &Metric,
+        sq: &'a [f64],
+        watch: &Watch,
+    ) -> Self {
+        let scale = sphere.values().first().map_or(1.0, |inverse| inverse * inverse);
+        Self::from_source(x, x.rows(), sphere, Source::Distances { sq, scale }, watch)
     }
 
-    pub(super) fn row(&self, i: usize) -> &[f64] {
-        &self.k[i * self.cols..(i + 1) * self.cols]
+    fn from_source(
+        x: &'a Matrix,
+        cols: usize,
+        metric: &Metric,
+        source: Source<'a>,
+        watch: &Watch,
+    ) -> Self {
+        let (metric, watch) = (metric.clone(), watch.clone());
+        Self { x, metric, columns: Columns::new(source, cols), spare: Mutex::default(), watch }
+    }
+
+    /// k(x_i, x_j) for all rows i.
+    pub(super) fn column(&self, j: usize) -> &[f64] {
+        self.columns.get(j)
     }
 
     /// A buffer of `len` values with arbitrary content.
@@ -67,93 +78,91 @@ impl<'a> DenseGram<'a> {
         }
     }
 
-    /// Fills `out`, row after row, with K[rows, cols]; in parallel.
-    pub(super) fn gather(&self, out: &mut [f64], rows: &[usize], cols: &[usize]) {
-        let width = cols.len();
-        if width == 0 {
-            return;
-        }
+    /// Fills `out`, row after row, with K[set, set]; in parallel.
+    pub(super) fn gather_square(&self, out: &mut [f64], set: &[usize]) {
+        let width = set.len().max(1);
+        self.columns.prepare(set);
         let rows_per_task = TASK_ENTRIES.div_ceil(width);
-        out.par_chunks_mut(width * rows_per_task).zip(rows.par_chunks(rows_per_task)).for_each(
+        out.par_chunks_mut(width * rows_per_task).zip(set.par_chunks(rows_per_task)).for_each(
             |(out, rows)| {
                 for (out, &i) in out.chunks_exact_mut(width).zip(rows) {
-                    let k = self.row(i);
-                    out.iter_mut().zip(cols).for_each(|(out, &j)| *out = k[j]);
+                    let k = self.column(i);
+                    out.iter_mut().zip(set).for_each(|(out, &j)| *out = k[j]);
                 }
             },
         );
     }
+
+    /// Fills `out`, row after row, with K[rows, cols].
+    fn gather(&self, out: &mut [f64], rows: &[usize], cols: &[usize]) {
+        /// Columns that are read side by side: a cache line of `out`.
+        const BESIDE: usize = 8;
+        let width = cols.len();
+        for (t, cols) in cols.chunks(BESIDE).enumerate() {
+            let k: Vec<&[f64]> = cols.iter().map(|&j| self.column(j)).collect();
+            for (out, &i) in out.chunks_exact_mut(width).zip(rows) {
+                let out = &mut out[t * BESIDE..];
+                out.iter_mut().zip(&k).for_each(|(out, k)| *out = k[i]);
+            }
+        }
+    }
+}
+
+/// The range from the first to the last of some rows, if they are a fair share of it: then a loop over all of
+/// it is faster than one over them.
+fn dense_range(rows: &[usize]) -> Option<Range<usize>> {
+    let range = *rows.iter().min()?..*rows.iter().max()? + 1;
+    (range.len() <= SPARSE * rows.len()).then_some(range)
 }
 
 impl Gram for DenseGram<'_> {
     fn set_metric(&mut self, metric: &Metric) -> Result<()> {
         self.watch.check()?;
         self.metric = metric.clone();
-        let z = metric.transform(self.x);
-        let norms = sq_norms(&z);
-        let cols = self.cols;
-        if cols == 0 {
-            return Ok(());
-        }
-        self.k.par_chunks_mut(TILE_ROWS * cols).enumerate().for_each(|(t, k)| {
-            let (first, rows) = (t * TILE_ROWS, k.len() / cols);
-            for start in (0..cols).step_by(TILE_COLS) {
-                let width = TILE_COLS.min(cols - start);
-                let (z_rows, z_cols) = (rows_of(&z, first, rows), rows_of(&z, start, width));
-                linalg::product(&mut k[start..], cols, -2.0, z_rows, z_cols.t());
-                for i in 0..rows {
-                    let row = &mut k[i * cols + start..i * cols + start + width];
-                    exp_neg_sq_dist(row, norms[first + i], &norms[start..start + width]);
-                }
-            }
-            for i in 0..rows {
-                if first + i < cols {
-                    k[i * cols + first + i] = 1.0;
-                }
-            }
-        });
-        self.watch.check()
+        self.columns.replace(Source::mapped(&metric.transform(self.x)));
+        Ok(())
+    }
+
+    fn prepare(&self, cols: &[usize]) {
+        self.columns.prepare(cols);
     }
 
     fn multiply(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64> {
-        // A dense dot product with zeros beats gathering unless few columns are wanted.
-        let dense = (4 * cols.len() > self.cols).then(|| {
-            let mut dense = vec![0.0; self.cols];
-            cols.iter().zip(v).for_each(|(&j, &v)| dense[j] = v);
-            dense
-        });
-        let entry = |&i: &usize| {
-            let k = self.row(i);
-            match &dense {
-                Some(dense) => dot(k, dense),
-                None => cols.iter().zip(v).map(|(&j, &v)| k[j] * v).sum(),
-            }
-        };
-        let per_row = if dense.is_some() { self.cols } else { cols.len() };
-        let rows_per_task = TASK_ENTRIES.div_ceil(per_row.max(1));
-        rows.par_iter().with_min_len(rows_per_task).map(entry).collect()
+        self.columns.prepare(cols);
+        let columns: Vec<&[f64]> = cols.iter().map(|&j| self.column(j)).collect();
+        let rows_per_task = TASK_ENTRIES.div_ceil(cols.len().max(1)).max(TILE_COLS);
+        let mut out = vec![0.0; rows.len()];
+        out.par_chunks_mut(rows_per_task).zip(rows.par_chunks(rows_per_task)).for_each(
+            |(out, rows)| match dense_range(rows) {
+                Some(range) => {
+                    let mut sums = vec![0.0; range.len()];
+                    add_columns(&mut sums, &columns, v, range.start);
+                    out.iter_mut().zip(rows).for_each(|(out, &i)| *out = sums[i - range.start]);
+                }
+                None => columns.iter().zip(v).for_each(|(k, v)| {
+                    out.iter_mut().zip(rows).for_each(|(out, &i)| *out += v * k[i]);
+                }),
+            },
+        );
+        out
     }
 
     fn multiply_transposed(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64> {
-        // Partial sums over fixed blocks of rows, added in order: the same bits for any threads.
-        let rows_per_task = TASK_ENTRIES.div_ceil(cols.len().max(1));
-        let partial: Vec<Vec<f64>> = rows
-            .par_chunks(rows_per_task)
-            .zip(v.par_chunks(rows_per_task))
-            .map(|(rows, v)| {
-                let mut sum = vec![0.0; cols.len()];
-                for (&i, &v) in rows.iter().zip(v) {
-                    let k = self.row(i);
-                    sum.iter_mut().zip(cols).for_each(|(sum, &j)| *sum += v * k[j]);
-                }
-                sum
-            })
-            .collect();
-        let mut total = vec![0.0; cols.len()];
-        for part in partial {
-            total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
-        }
-        total
+        self.columns.prepare(cols);
+        let dense = dense_range(rows).map(|range| {
+            let mut dense = vec![0.0; range.len()];
+            rows.iter().zip(v).for_each(|(&i, &v)| dense[i - range.start] += v);
+            (range, dense)
+        });
+        let entry = |&j: &usize| {
+            let k = self.column(j);
+            match &dense {
+                Some((range, dense)) => dot(&k[range.clone()], dense),
+                None => rows.iter().zip(v).map(|(&i, v)| v * k[i]).sum(),
+            }
+        };
+        let cols_per_task = TASK_ENTRIES.div_ceil(rows.len().max(1));
+        cols.par_iter().with_min_len(cols_per_task).map(entry).collect()
     }
 
     fn factor<'a>(&'a self, set: &[usize], ridge: &[f64]) -> Result<Box<dyn Factor + 'a>> {
@@ -194,11 +203,15 @@ impl Gram for DenseGram<'_> {
     fn features(&self, rows: &[usize], landmarks: &[usize]) -> Result<Matrix> {
         let m = landmarks.len();
         let mut k = vec![0.0; m * m];
-        self.gather(&mut k, landmarks, landmarks);
+        self.gather_square(&mut k, landmarks);
         k.iter_mut().step_by(m + 1).for_each(|k| *k += LANDMARK_RIDGE);
         let cholesky = Cholesky::new(k, m, LANDMARK_RIDGE, &self.watch)?;
         let mut z = Matrix::zeros(rows.len(), m);
-        self.gather(z.as_mut_slice(), rows, landmarks);
+        let rows_per_task = TASK_ENTRIES.div_ceil(m.max(1));
+        let tasks = z.as_mut_slice().par_chunks_mut((rows_per_task * m).max(1));
+        tasks
+            .zip(rows.par_chunks(rows_per_task))
+            .for_each(|(z, rows)| self.gather(z, rows, landmarks));
         cholesky.solve_lower(z.as_mut_slice());
         self.watch.check()?;
         Ok(z)
@@ -229,6 +242,7 @@ impl DenseGram<'_> {
     fn weigh(&self, outer: &Outer<'_>, y: &Matrix, both: bool) -> Weighted {
         /// Tasks to share the work between; fixed, so that the sums have a fixed order.
         const TASKS: usize = 32;
+        self.columns.prepare(outer.cols);
         let (rows, cols) = (outer.rows.len(), outer.cols.len());
         let right = scaled_rows(y, outer.cols, outer.right, true);
         let left = scaled_rows(y, outer.rows, outer.left, both);
@@ -310,7 +324,7 @@ impl DenseGram<'_> {
                 let mut w = vec![0.0; rows.len() * n];
                 fill(first, &mut w);
                 for (w, &i) in w.chunks_exact_mut(n).zip(rows) {
-                    let k = self.row(i);
+                    let k = self.column(i);
                     w.iter_mut().zip(set).for_each(|(w, &j)| *w *= k[j]);
                 }
                 let wy = linalg::multiply(Block::new(&w, rows.len(), n, n), (&right).into());

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{DenseGram, TILE_ROWS};
 use crate::error::Result;
-use crate::linalg::{Matrix, exp_neg_sq_dist, sq_dists};
+use crate::linalg::{Matrix, sq_dists};
 use crate::metric::Metric;
 use crate::watch::Watch;
 
@@ -31,20 +31,8 @@ impl<'a> SqDistances<'a> {
     }
 
     /// The kernel matrix of a spherical metric, k = exp(-sq_dist / sigma^2).
-    pub fn gram(&self, sphere: &Metric, watch: &Watch) -> Result<DenseGram<'a>> {
+    pub fn gram(&self, sphere: &Metric, watch: &Watch) -> Result<DenseGram<'_>> {
         watch.check()?;
-        let n = self.x.rows();
-        let scale = sphere.values().first().map_or(1.0, |inverse| inverse * inverse);
-        let zeros = vec![0.0; n];
-        let mut k = vec![0.0; n * n];
-        let tile = (TILE_ROWS * n).max(1);
-        k.par_chunks_mut(tile).zip(self.sq.par_chunks(tile)).for_each(|(k, sq)| {
-            for (k, sq) in k.chunks_exact_mut(n).zip(sq.chunks_exact(n)) {
-                k.iter_mut().zip(sq).for_each(|(k, sq)| *k = scale * sq);
-                exp_neg_sq_dist(k, 0.0, &zeros);
-            }
-        });
-        watch.check()?;
-        Ok(DenseGram::from_values(self.x, sphere, k, watch))
+        Ok(DenseGram::from_distances(self.x, sphere, &self.sq, watch))
     }
 }

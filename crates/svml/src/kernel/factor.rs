@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::dense::DenseGram;
-use super::{Factor, Inverse};
+use super::{Factor, Gram, Inverse};
 use crate::error::Result;
 use crate::linalg::{self, Block, Cholesky, Matrix, SmallSystem, dot};
 
@@ -57,7 +57,7 @@ impl<'g, 'x> DenseFactor<'g, 'x> {
     pub fn new(gram: &'g DenseGram<'x>, set: &[usize], ridge: &[f64]) -> Result<Self> {
         let n = set.len();
         let mut a = gram.buffer(n * n);
-        gram.gather(&mut a, set, set);
+        gram.gather_square(&mut a, set);
         a.iter_mut().step_by(n + 1).zip(ridge).for_each(|(a, r)| *a += r);
         let smallest = ridge.iter().copied().fold(f64::INFINITY, f64::min);
         let cholesky = Some(Cholesky::new(a, n, smallest, &gram.watch)?);
@@ -89,7 +89,7 @@ impl<'g, 'x> DenseFactor<'g, 'x> {
         self.t[first * n..].par_chunks_exact_mut(n).zip(new).for_each(
             |(t, change)| match *change {
                 Change::Added(row) => {
-                    let k = gram.row(row);
+                    let k = gram.column(row);
                     t.iter_mut().zip(base).for_each(|(t, &j)| *t = k[j]);
                 }
                 Change::Removed(position) => t[position] = 1.0,
@@ -148,6 +148,7 @@ impl Factor for DenseFactor<'_, '_> {
             *self = Self::new(self.gram, set, ridge)?;
             return Ok(());
         };
+        self.gram.prepare(&added.iter().map(|&i| set[i]).collect::<Vec<_>>());
         let changes: Vec<Change> = (added.iter().map(|&i| Change::Added(set[i])))
             .chain(removed.into_iter().map(Change::Removed))
             .collect();
@@ -160,7 +161,7 @@ impl Factor for DenseFactor<'_, '_> {
             });
             for (a, &i) in added.iter().enumerate() {
                 for (b, &j) in added.iter().enumerate() {
-                    schur[(a, b)] += self.gram.row(set[i])[set[j]];
+                    schur[(a, b)] += self.gram.column(set[i])[set[j]];
                 }
                 schur[(a, a)] += ridge[i];
             }

@@ -6,6 +6,7 @@
 //! never see an entry of K, so that another implementation may keep the matrix elsewhere or never
 //! form it. [`DenseGram`] is the exact one in memory.
 
+mod columns;
 mod dense;
 mod distances;
 mod factor;
@@ -24,6 +25,9 @@ use crate::metric::Metric;
 pub trait Gram: Sync {
     /// Recomputes the kernel for another metric.
     fn set_metric(&mut self, metric: &Metric) -> Result<()>;
+
+    /// Says that several tasks will need these columns.
+    fn prepare(&self, cols: &[usize]);
 
     /// K[rows, cols] v.
     fn multiply(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64>;

@@ -30,6 +30,11 @@ dispatch! {
 }
 
 dispatch! {
+    /// `row += sum_j factors[j] columns[j]`, where columns count from `first` on.
+    fn add_columns(row: &mut [f64], columns: &[&[f64]], factors: &[f64], first: usize) = add_columns_body
+}
+
+dispatch! {
     /// `out = m v` for a symmetric matrix m, given row after row.
     fn symmetric_times(m: &[f64], v: &[f64], out: &mut [f64]) = symmetric_times_body
 }
@@ -102,6 +107,28 @@ fn add_scaled_body<const FMA: bool>(row: &mut [f64], factor: f64, other: &[f64])
     for (v, other) in row.iter_mut().zip(other) {
         *v = mul_add::<FMA>(factor, *other, *v);
     }
+}
+
+#[inline(always)]
+fn add_columns_body<const FMA: bool>(
+    row: &mut [f64],
+    columns: &[&[f64]],
+    factors: &[f64],
+    first: usize,
+) {
+    // Four at a time: the sums are loaded and stored less often.
+    let range = first..first + row.len();
+    let (fours, factors_of_four) = (columns.chunks_exact(4), factors.chunks_exact(4));
+    let rest = fours.remainder().iter().zip(factors_of_four.remainder());
+    for (k, v) in fours.zip(factors_of_four) {
+        let (a, b) = (&k[0][range.clone()], &k[1][range.clone()]);
+        let (c, d) = (&k[2][range.clone()], &k[3][range.clone()]);
+        for ((((sum, a), b), c), d) in row.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            let two = mul_add::<FMA>(v[1], *b, mul_add::<FMA>(v[0], *a, *sum));
+            *sum = mul_add::<FMA>(v[3], *d, mul_add::<FMA>(v[2], *c, two));
+        }
+    }
+    rest.for_each(|(k, v)| add_scaled_body::<FMA>(row, *v, &k[range.clone()]));
 }
 
 #[inline(always)]
