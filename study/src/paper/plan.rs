@@ -42,7 +42,7 @@ pub const METHODS: [Method; 20] = [
 
 /// The method that others are compared with.
 pub const REFERENCE: &str = "euclid-5";
-/// Another program's grid search over the same settings: only its times are in the tables.
+/// Another program's grid search over the same settings.
 pub const SKLEARN: &str = "sklearn-5";
 
 /// Seed of the first split. Nothing in the program was chosen on the splits from here on.
