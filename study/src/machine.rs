@@ -25,21 +25,33 @@ pub fn header() -> Header {
         versions: format!(
             "svml {} ({}), {}",
             env!("CARGO_PKG_VERSION"),
-            // Of these sources, not of the folder that the program is started in.
-            said_by("git", &["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty"]),
-            said_by("rustc", &["--version"])
+            commit(),
+            said_by("rustc", &["--version"]).unwrap_or_else(|| "rustc not known".to_owned())
         ),
     }
 }
 
-/// The first line that a program prints.
-fn said_by(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().ok();
-    let text = output
-        .filter(|o| o.status.success())
-        .map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
-    let line = text.as_deref().and_then(|text| text.lines().next());
-    line.map_or_else(|| format!("{program} not known"), str::to_owned)
+/// The commit of these sources, which need not be in the folder that the program is started in; and whether
+/// sources differ from it. Results always do: they are being written.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let folder = ["-C", env!("CARGO_MANIFEST_DIR")];
+        said_by("git", &[folder.as_slice(), arguments].concat())
+    };
+    let sources = [":/crates", ":/study/src", ":/Cargo.toml", ":/Cargo.lock"];
+    let changed = git(&[["status", "--porcelain", "--"].as_slice(), &sources].concat());
+    match git(&["rev-parse", "--short", "HEAD"]) {
+        Some(commit) if changed.is_none() => commit,
+        Some(commit) => commit + "-dirty",
+        None => "commit not known".to_owned(),
+    }
+}
+
+/// The first line that a program prints, if it prints one.
+fn said_by(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().next().filter(|_| output.status.success()).map(str::to_owned)
 }
 
 /// The date of a day since the beginning of 1970, in the Gregorian calendar.
