@@ -6,19 +6,45 @@ use std::sync::{Mutex, OnceLock};
 use rayon::prelude::*;
 
 use super::{TILE_COLS, TILE_ROWS, sq_norms};
-use crate::linalg::{Matrix, add_columns, exp_neg_sq_dist};
+use crate::linalg::{LANES, Matrix, exp_neg_sq_dist, four_products};
 
 /// What the entries of K are computed from.
 pub(super) enum Source<'a> {
-    /// The rows mapped by L as columns, and their squared norms.
-    Mapped { z: Matrix, norms: Vec<f64> },
+    /// The rows mapped by L, and their squared norms.
+    Mapped { z: Tiles, norms: Vec<f64> },
     /// Squared Euclidean distances between all rows, and what they are multiplied by.
     Distances { sq: &'a [f64], scale: f64 },
 }
 
+/// Rows in tiles that stay in the cache, each coordinate by coordinate, the last filled up with zeros.
+pub(super) struct Tiles {
+    data: Vec<f64>,
+    /// Rows in a tile, and coordinates of a row.
+    width: usize,
+    d: usize,
+}
+
+impl Tiles {
+    fn new(z: &Matrix) -> Self {
+        let d = z.cols();
+        let width = (TILE_ENTRIES / d.max(1)).clamp(LEAST_WIDTH, TILE_COLS).min(z.rows().max(1));
+        let width = width.next_multiple_of(LANES);
+        let mut data = vec![0.0; z.rows().div_ceil(width) * d * width];
+        for (i, row) in z.iter_rows().enumerate() {
+            let start = i / width * d * width + i % width;
+            data[start..].iter_mut().step_by(width).zip(row).for_each(|(out, z)| *out = *z);
+        }
+        Self { data, width, d }
+    }
+
+    fn coordinate(&self, i: usize, k: usize) -> f64 {
+        self.data[(i / self.width * self.d + k) * self.width + i % self.width]
+    }
+}
+
 impl Source<'_> {
     pub fn mapped(z: &Matrix) -> Self {
-        Self::Mapped { z: z.transpose(), norms: sq_norms(z) }
+        Self::Mapped { z: Tiles::new(z), norms: sq_norms(z) }
     }
 
     fn rows(&self) -> usize {
@@ -29,24 +55,30 @@ impl Source<'_> {
     }
 
     /// Appends to each of `out` its column: k(x_i, x_j) for all i. An entry has the same bits whatever
-    /// is computed together with it, which matrix products do not promise.
+    /// is computed together with it.
     fn compute(&self, columns: &[usize], out: &mut [Vec<f64>]) {
         let n = self.rows();
         match self {
             Self::Mapped { z, norms } => {
-                let coordinates: Vec<&[f64]> = z.iter_rows().collect();
-                let factors =
-                    Matrix::from_fn(columns.len(), z.rows(), |c, k| -2.0 * z[(k, columns[c])]);
-                // What is read for every column stays in the cache.
-                let width = (TILE_ENTRIES / z.rows().max(1)).clamp(LEAST_WIDTH, TILE_COLS);
-                for start in (0..n).step_by(width) {
-                    let end = n.min(start + width);
-                    for ((out, factors), &j) in out.iter_mut().zip(factors.iter_rows()).zip(columns)
-                    {
-                        out.resize(end, 0.0);
-                        let part = &mut out[start..];
-                        add_columns(part, &coordinates, factors, start);
-                        exp_neg_sq_dist(part, norms[j], &norms[start..end]);
+                // -2 z_j for four columns at a time, coordinate by coordinate; the last may be there twice.
+                let factors: Vec<Vec<f64>> = (columns.chunks(4))
+                    .map(|four| {
+                        let column = |c: usize| four[c.min(four.len() - 1)];
+                        (0..4 * z.d).map(|f| -2.0 * z.coordinate(column(f % 4), f / 4)).collect()
+                    })
+                    .collect();
+                let mut products = vec![0.0; 4 * z.width];
+                for (t, norms_of_tile) in norms.chunks(z.width).enumerate() {
+                    let tile = &z.data[t * z.d * z.width..(t + 1) * z.d * z.width];
+                    let fours = columns.chunks(4).zip(out.chunks_mut(4)).zip(&factors);
+                    for ((columns, out), factors) in fours {
+                        four_products(&mut products, factors, tile, z.width);
+                        let parts = products.chunks_exact_mut(z.width).zip(columns).zip(out);
+                        for ((part, &j), out) in parts {
+                            let part = &mut part[..norms_of_tile.len()];
+                            exp_neg_sq_dist(part, norms[j], norms_of_tile);
+                            out.extend_from_slice(part);
+                        }
                     }
                 }
                 out.iter_mut().zip(columns).for_each(|(out, &j)| out[j] = 1.0);
@@ -62,7 +94,7 @@ impl Source<'_> {
     }
 }
 
-/// Coordinates of a tile, and its least number of rows.
+/// Values in a tile, and its least number of rows.
 const TILE_ENTRIES: usize = 1 << 15;
 const LEAST_WIDTH: usize = 64;
 

@@ -14,8 +14,8 @@ pub use matrix::Matrix;
 pub use cholesky::Cholesky;
 pub(crate) use exp::{dot, exp_neg_sq_dist};
 pub(crate) use rows::{
-    add_columns, add_outer, add_scaled, closer_than, count_below, least_sum, scale_and_sum,
-    sq_dists, sum, symmetric_times,
+    LANES, add_columns, add_outer, add_scaled, closer_than, count_below, four_products, least_sum,
+    scale_and_sum, sq_dists, sum, symmetric_times,
 };
 
 use faer::{Accum, MatMut, MatRef, Par, Side};

@@ -35,6 +35,13 @@ dispatch! {
 }
 
 dispatch! {
+    /// `out[c width + i] = sum_k factors[4 k + c] z[k width + i]` for the four c, every sum in the order of k: the
+    /// same bits wherever an entry stands, which the matrix products of a library do not promise. The width is a
+    /// multiple of [`LANES`].
+    fn four_products(out: &mut [f64], factors: &[f64], z: &[f64], width: usize) = four_products_body
+}
+
+dispatch! {
     /// `out = m v` for a symmetric matrix m, given row after row.
     fn symmetric_times(m: &[f64], v: &[f64], out: &mut [f64]) = symmetric_times_body
 }
@@ -58,7 +65,8 @@ dispatch! {
     ) = closer_than_body
 }
 
-const LANES: usize = 16;
+/// Values that loops treat at a time.
+pub(crate) const LANES: usize = 16;
 
 #[inline(always)]
 fn sum_body<const FMA: bool>(row: &[f64]) -> f64 {
@@ -129,6 +137,24 @@ fn add_columns_body<const FMA: bool>(
         }
     }
     rest.for_each(|(k, v)| add_scaled_body::<FMA>(row, *v, &k[range.clone()]));
+}
+
+#[inline(always)]
+fn four_products_body<const FMA: bool>(out: &mut [f64], factors: &[f64], z: &[f64], width: usize) {
+    for i in (0..width).step_by(LANES) {
+        let mut sums = [[0.0; LANES]; 4];
+        for (z, factors) in z.chunks_exact(width).zip(factors.chunks_exact(4)) {
+            let z = &z[i..i + LANES];
+            for c in 0..4 {
+                for l in 0..LANES {
+                    sums[c][l] = mul_add::<FMA>(factors[c], z[l], sums[c][l]);
+                }
+            }
+        }
+        for (c, sums) in sums.iter().enumerate() {
+            out[c * width + i..c * width + i + LANES].copy_from_slice(sums);
+        }
+    }
 }
 
 #[inline(always)]
