@@ -102,7 +102,7 @@ pub fn reason(set: &str, method: &str) -> Option<&'static str> {
             "the paper does not say which of the five classes it put together; its rows are not those at UCI either"
         }
         ("trans", "euclid") => {
-            "not the program: scikit-learn's grid errs as often on the same splits (see the paired differences), and no single one of the 20 settings, \
+            "not the program: scikit-learn's grid errs no less on the same splits (see the paired differences), and no single one of the 20 settings, \
              tried with its machine, reaches the paper's mean. So splits or values were others; 599 + 150 rows are one more than UCI has"
         }
         ("diabts", "euclid") if method == "euclid-1" => {

@@ -256,7 +256,9 @@ fn seconds(value: f64) -> String {
 fn times(table: &Table) -> String {
     let mut text = "## Time\n\nMean processor seconds of a fit, of all threads together: metric, cross-validation and the last machine. \
         On two free cores half of that passes; other work on the machine lengthens it little. scikit-learn's search runs in \
-        one process, which costs it least. Its machine has the plain hinge loss, ours the squared one. Ratios are over the splits that both have.\n\n"
+        one process, which costs it least. Its machine has the plain hinge loss, ours the squared one. Ratios are over the splits that both have. \
+        Newton's method takes the cube of the number of support vectors: with nine thousand of them, on gamma, scikit-learn's machines are \
+        cheaper one by one than ours.\n\n"
         .to_owned();
     text += &head("method", &[]);
     let titles = METHODS.iter().map(|m| (m.name, m.title));
@@ -288,12 +290,13 @@ fn times(table: &Table) -> String {
 }
 
 /// Times that are compared: what it is called, of which method, to which.
-const RATIOS: [(&str, &str, &str); 5] = [
+const RATIOS: [(&str, &str, &str); 6] = [
     ("SVML / Euclidean 3-fold", "svml", "euclid-3"),
     ("SVML / Euclidean 5-fold", "svml", "euclid-5"),
     ("default / Euclidean 5-fold", "default", "euclid-5"),
     ("scikit-learn / SVML", SKLEARN, "svml"),
     ("scikit-learn / default", SKLEARN, "default"),
+    ("scikit-learn / Euclidean 5-fold", SKLEARN, REFERENCE),
 ];
 
 fn ratio(table: &Table, of: &str, to: &str) -> Vec<Option<f64>> {
@@ -345,17 +348,18 @@ fn aims(table: &Table) -> String {
         );
         text += &verdict(own.mean <= svml, words);
     }
-    for (name, of, to) in RATIOS.iter().filter(|(_, of, _)| *of == SKLEARN) {
-        let found: Vec<(f64, &str)> = ratio(table, of, to)
-            .iter()
-            .zip(&UCI_SETS)
-            .filter_map(|(r, set)| Some(((*r)?, set.name)))
-            .collect();
-        if let Some(least) = found.iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
-            let words =
-                format!("{name} at least 20 on every set: least {:.1}, on {}", least.0, least.1);
-            text += &verdict(least.0 >= 20.0, words);
-        }
+    let found: Vec<(f64, &str)> = ratio(table, SKLEARN, "svml")
+        .iter()
+        .zip(&UCI_SETS)
+        .filter_map(|(r, set)| Some(((*r)?, set.name)))
+        .collect();
+    if !found.is_empty() {
+        let list: Vec<String> = found.iter().map(|(r, name)| format!("{name} {r:.1}")).collect();
+        let words = format!(
+            "SVML at least 20 times faster than scikit-learn's grid on every set: {}",
+            list.join(", ")
+        );
+        text += &verdict(found.iter().all(|(r, _)| *r >= 20.0), words);
     }
     if done == all {
         let cells = METHODS.iter().flat_map(|method| row(table, method.name));
