@@ -10,6 +10,7 @@ use crate::statistics::Mean;
 
 use super::cells::{Cell, over_sets, row};
 use super::plan::{REFERENCE, SKLEARN, splits};
+use super::report::seconds;
 
 /// What stands before and after the place.
 const BEGIN: &str = "<!-- from the study: begin -->\n";
@@ -58,8 +59,7 @@ fn tables(table: &Table) -> String {
             continue;
         }
         let error = |row: &Vec<Cell<'_>>| row[set].error().map_or("-".to_owned(), Mean::plain);
-        let seconds =
-            |cell: &Cell<'_>| cell.seconds().map_or("-".to_owned(), |s| format!("{s:.3}"));
+        let seconds = |cell: &Cell<'_>| cell.seconds().map_or("-".to_owned(), seconds);
         let mut cells = vec![most(set).to_string()];
         cells.extend(rows.iter().map(error));
         cells.extend(rows.iter().map(|row| seconds(&row[set])));

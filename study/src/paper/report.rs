@@ -245,7 +245,7 @@ fn differences(table: &Table) -> String {
 }
 
 /// Seconds with three digits.
-fn seconds(value: f64) -> String {
+pub(super) fn seconds(value: f64) -> String {
     match value {
         v if v < 0.0995 => format!("{v:.4}"),
         v if v < 9.95 => format!("{v:.2}"),
