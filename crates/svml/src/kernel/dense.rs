@@ -83,14 +83,18 @@ impl<'a> DenseGram<'a> {
         let width = set.len().max(1);
         self.columns.prepare(set);
         let rows_per_task = TASK_ENTRIES.div_ceil(width);
-        out.par_chunks_mut(width * rows_per_task).zip(set.par_chunks(rows_per_task)).for_each(
-            |(out, rows)| {
-                for (out, &i) in out.chunks_exact_mut(width).zip(rows) {
-                    let k = self.column(i);
-                    out.iter_mut().zip(set).for_each(|(out, &j)| *out = k[j]);
-                }
-            },
-        );
+        out.par_chunks_mut(width * rows_per_task)
+            .zip(set.par_chunks(rows_per_task))
+            .for_each(|(out, rows)| self.gather_known(out, rows, set));
+    }
+
+    /// Fills `out`, row after row, with K[rows, cols], where `rows` have columns of their own: K is symmetric,
+    /// and its columns have the order of `out`.
+    fn gather_known(&self, out: &mut [f64], rows: &[usize], cols: &[usize]) {
+        for (out, &i) in out.chunks_exact_mut(cols.len().max(1)).zip(rows) {
+            let k = self.column(i);
+            out.iter_mut().zip(cols).for_each(|(out, &j)| *out = k[j]);
+        }
     }
 
     /// Fills `out`, row after row, with K[rows, cols].
@@ -259,7 +263,11 @@ impl DenseGram<'_> {
                 for (t, forward) in forward.chunks_mut(TILE_ROWS * width).enumerate() {
                     let first = task * rows_per_task + t * TILE_ROWS;
                     let count = forward.len() / width;
-                    self.gather(&mut tile, &outer.rows[first..first + count], outer.cols);
+                    let some = &outer.rows[first..first + count];
+                    match outer.rows == outer.cols {
+                        true => self.gather_known(&mut tile, some, outer.cols),
+                        false => self.gather(&mut tile, some, outer.cols),
+                    }
                     let k = Block::new(&tile, count, cols, cols);
                     linalg::product(forward, width, 1.0, k, (&right).into());
                     for (forward, &l) in forward.chunks_exact_mut(width).zip(&outer.left[first..]) {
