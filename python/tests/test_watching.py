@@ -23,6 +23,14 @@ LONG = {
 }
 
 
+@pytest.fixture(autouse=True)
+def heard_interrupts():
+    """A shell that starts the tests in the background has them ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted(model, data, after):
     """Interrupts a fit after some seconds; the seconds it took to end."""
     sent = []
