@@ -23,10 +23,10 @@ use crate::metric::Metric;
 /// The kernel matrix between all rows and the first rows of a data matrix, the latter being those
 /// that may become support vectors. Rows and columns are named by row index.
 pub trait Gram: Sync {
-    /// Recomputes the kernel for another metric.
+    /// Makes this the kernel of another metric.
     fn set_metric(&mut self, metric: &Metric) -> Result<()>;
 
-    /// Says that several tasks will need these columns.
+    /// Says that these columns will be needed, by several tasks: they are then computed once, together.
     fn prepare(&self, cols: &[usize]);
 
     /// K[rows, cols] v.
