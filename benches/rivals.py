@@ -69,7 +69,7 @@ def compare(data, names):
         x, y = load(data, name)
         title = f"{name} {x.shape[0]} x {x.shape[1]}"
         there, seconds = timed(lambda: (NeighborhoodComponentsAnalysis(init="identity"), (x, y), {}))
-        here = ours(data, name, ['nca={"initial":"identity"}'])["nca"]
+        here = ours(data, name, ["nca:init=identity"])["nca"]
         row(title, "NCA", f"{here['loss']:.5f}", f"{nca_loss(there, there.components_, x, y):.5f}", here, there.n_iter_, seconds)
         there, seconds = timed(lambda: (Lmnn(init="identity"), (x, y), {}))
         here = ours(data, name, ["lmnn"])["lmnn"]

@@ -16,12 +16,22 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from svml import LMNN, NCA, SVML, MapDisplay, MetricDisplay, RelevanceDisplay, SVMLClassifier, TraceDisplay
+from svml import (
+    LMNN,
+    NCA,
+    SVML,
+    MapDisplay,
+    MetricDisplay,
+    RelevanceDisplay,
+    ReliabilityDisplay,
+    SVMLClassifier,
+    TraceDisplay,
+)
 
 # %% [markdown]
 # ## Breast cancer: one fit, no grid
 #
-# `SVMLClassifier` standardises the columns, learns a metric together with C and the machine, and chooses the form
+# `SVMLClassifier` standardises the columns, learns a metric together with C and the SVM, and chooses the form
 # of the metric: one width, a weight for each feature, or a map into few dimensions.
 
 # %%
@@ -32,11 +42,11 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 started = time.perf_counter()
 model = SVMLClassifier().fit(X_train, y_train)
 seconds = time.perf_counter() - started
-print(f"form {model.form_}, C {model.cost_:.3g}, {len(model.support_)} support vectors, {seconds:.2f} s")
+print(f"form {model.form_}, C {model.C_:.3g}, {len(model.support_)} support vectors, {seconds:.2f} s")
 print(f"test error {100 * (1 - model.score(X_test, y_test)):.1f} %")
 for candidate in model.candidates_:
     chosen = "  chosen" if candidate["chosen"] else ""
-    print(f"  {candidate['form']:10} error on rows held out {100 * candidate['error']:.1f} %{chosen}")
+    print(f"  {candidate['form']:10} error on validation rows {100 * candidate['error']:.1f} %{chosen}")
 
 # %% [markdown]
 # The usual way, for comparison: a grid of 20 settings, each tried on 5 folds.
@@ -63,12 +73,14 @@ plt.show()
 # %%
 p = model.predict_proba(X_test)
 print("the least certain rows of the test:", np.sort(p.max(axis=1))[:3].round(2))
+ReliabilityDisplay.from_estimator(model, X_test, y_test)
+plt.show()
 
 # %% [markdown]
 # ## Wine: three classes on a map
 #
-# With `n_components=2` the metric is a map into the plane, and the picture shows the decision itself. The rivals NCA
-# and LMNN map rows too; they know nothing of a machine.
+# With `n_components=2` the metric is a map into the plane, and the picture shows the decision itself. NCA and LMNN
+# map rows too; they know nothing of an SVM.
 
 # %%
 X, y = load_wine(return_X_y=True, as_frame=True)
@@ -90,7 +102,7 @@ for metric in (StandardScaler(), SVML(), NCA(), LMNN()):
 # %% [markdown]
 # ## Digits: ten classes, 64 pixels
 #
-# 45 machines share one metric. The relevance of the pixels, as a picture:
+# 45 SVMs, one for each pair of classes, share one metric. The relevance of the pixels, as a picture:
 
 # %%
 X, y = load_digits(return_X_y=True)

@@ -1,256 +1,68 @@
-//! What Python sees of the library: one class, `Model`, made of arrays and of parameters as JSON.
+//! What Python sees of the library: one class, `Model`, made of arrays, of a method as text and of its
+//! parameters as JSON. No learner is named here.
 //!
-//! Estimators, checks of input and pictures are written in Python, in `python/svml`. Here a call becomes a job
-//! on threads of its own while the interpreter goes on: the calling thread lets go of the interpreter's
-//! lock, looks for signals every few milliseconds and hands the steps of a fit to an observer. No thread
-//! outlives its call, so a process may fork at any time.
+//! Estimators and checks of input are written in Python, in `python/svml`, pictures too; [`job`] is how a call runs,
+//! [`convert`] what becomes of errors and values, [`figures`] what a picture shows.
 
-use std::any::Any;
+mod convert;
+mod figures;
+mod job;
+
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArrayMethods,
-};
-use pyo3::create_exception;
-use pyo3::exceptions::{
-    PyMemoryError, PyOSError, PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyType};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map as JsonMap, Value, json};
 use svml::data::Missing;
-use svml::learn::{Control, Itml, Lmnn, Nca, Progress, Step};
-use svml::map::{Map, Point};
-use svml::{Dataset, Error, Matrix, Params, Rival};
+use svml::figures::{Map, MetricMatrix, Relevance, Reliability, Trace};
+use svml::{Dataset, Matrix, Method, Run, Step};
 
-create_exception!(
-    svml._core,
-    ParameterError,
-    PyValueError,
-    "A parameter outside its range: its name in the library, the value and what would be allowed."
-);
-
-/// Time between two looks for signals.
-const POLL: Duration = Duration::from_millis(10);
-/// Time in which a job that was told to end may do so before its result is no longer waited for.
-const GRACE: Duration = Duration::from_millis(100);
+use convert::{ParameterError, array, dict, matrix, to_python};
+use job::{Reporter, internal, panic_text, run, run_watched};
 
 /// A trained model: the library's, with arrays for its parts.
 #[pyclass(frozen, module = "svml._core")]
 struct Model {
     inner: Arc<svml::Model>,
+    /// How the fit went, once someone has asked.
+    report: PyOnceLock<Py<PyDict>>,
 }
 
-/// What a job tells the thread that waits for it.
-enum Event<T> {
-    /// A step of a fit, as JSON.
-    Step(String),
-    /// The end; a panic is a text.
-    Done(Result<svml::Result<T>, String>),
+/// A method from its text, such as `nca+none`.
+fn method_of(text: &str) -> PyResult<Method> {
+    text.parse().map_err(to_python)
 }
 
-/// The job's side of the conversation: a step goes out, whether to go on comes back.
-struct Reporter<T> {
-    events: Sender<Event<T>>,
-    answers: Receiver<ControlFlow<()>>,
-}
-
-impl<T> Reporter<T> {
-    fn report(&self, step: &impl Serialize, seconds: f64) -> ControlFlow<()> {
-        let mut value = json!(step);
-        value["seconds"] = json!(seconds);
-        // Whoever has gone wants no more steps.
-        if self.events.send(Event::Step(value.to_string())).is_err() {
-            return ControlFlow::Break(());
-        }
-        self.answers.recv().unwrap_or(ControlFlow::Break(()))
-    }
-}
-
-/// Runs a job on `threads` threads, without the interpreter's lock. A signal, or an exception of the
-/// observer, raises the flag and ends the wait.
-fn run<T: Send + 'static>(
-    py: Python<'_>,
-    threads: usize,
-    interrupt: &AtomicBool,
-    observer: Option<&Bound<'_, PyAny>>,
-    job: impl FnOnce(&Reporter<T>) -> svml::Result<T> + Send + 'static,
-) -> PyResult<T> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.max(1))
-        .thread_name(|_| "svml".to_owned())
-        .build()
-        .map_err(|error| {
-            PyRuntimeError::new_err(format!("no threads could be started: {error}"))
-        })?;
-    let (events, mut inbox) = channel();
-    let (reply, answers) = channel();
-    pool.spawn(move || {
-        let reporter = Reporter { events, answers };
-        let done = catch_unwind(AssertUnwindSafe(|| job(&reporter)));
-        // If nobody waits any more, nobody wants to know.
-        let _ = reporter.events.send(Event::Done(done.map_err(|cause| panic_text(&*cause))));
-    });
-    loop {
-        let event;
-        (inbox, event) = py.detach(move || {
-            let event = inbox.recv_timeout(POLL);
-            (inbox, event)
-        });
-        let ended = match event {
-            Ok(Event::Done(Ok(result))) => return result.map_err(to_python),
-            Ok(Event::Done(Err(panic))) => return Err(internal(&panic)),
-            Err(RecvTimeoutError::Disconnected) => return Err(internal("a job without an end")),
-            Err(RecvTimeoutError::Timeout) => py.check_signals().err(),
-            Ok(Event::Step(step)) => {
-                let asked = match observer {
-                    Some(observer) => observer.call1((step,)).and_then(|stop| stop.is_truthy()),
-                    None => Ok(false),
-                };
-                match asked {
-                    Ok(stop) => {
-                        let answer =
-                            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-                        // A job that has ended meanwhile says so itself.
-                        let _ = reply.send(answer);
-                        py.check_signals().err()
-                    }
-                    Err(error) => Some(error),
-                }
-            }
-        };
-        if let Some(error) = ended {
-            interrupt.store(true, Ordering::Relaxed);
-            drop(reply);
-            // As a rule it ends at once, and its memory is free again before the caller goes on.
-            py.detach(move || while let Ok(Event::Step(_)) = inbox.recv_timeout(GRACE) {});
-            return Err(error);
-        }
-    }
-}
-
-/// The text of a panic.
-fn panic_text(cause: &(dyn Any + Send)) -> String {
-    let text = cause.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| cause.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "unknown cause".to_owned())
-}
-
-fn internal(cause: &str) -> PyErr {
-    PyRuntimeError::new_err(format!(
-        "internal error of svml ({cause}); please report it with the data that caused it"
-    ))
-}
-
-fn to_python(error: Error) -> PyErr {
-    let text = error.to_string();
-    match error {
-        Error::Parameter { name, value, bound } => ParameterError::new_err((name, value, bound)),
-        Error::TooLarge { .. } => PyMemoryError::new_err(text),
-        Error::Io { path, source } => match source.raw_os_error() {
-            Some(code) => {
-                let cause = source.to_string();
-                let cause = cause.split(" (os error").next().unwrap_or_default().to_owned();
-                PyOSError::new_err((code, cause, path.into_os_string()))
-            }
-            None => PyOSError::new_err(text),
-        },
-        // An interrupt from Python is raised by whoever saw the signal.
-        Error::Interrupted => PyTimeoutError::new_err(
-            "the time limit was over before there was any result; raise time_limit",
-        ),
-        _ => PyValueError::new_err(text),
-    }
-}
-
-/// Parameters from a JSON object of those that differ from the defaults; the one at fault is named.
-fn parameters<P: Default + Serialize + DeserializeOwned>(given: &str) -> PyResult<P> {
-    let odd = |error: serde_json::Error| PyTypeError::new_err(error.to_string());
-    let given: serde_json::Map<String, Value> = serde_json::from_str(given).map_err(odd)?;
-    let mut all = serde_json::to_value(P::default()).map_err(odd)?;
-    let mut parameters = P::default();
-    for (name, value) in given {
-        let text = value.to_string();
-        all[&name] = value;
-        parameters = P::deserialize(&all)
-            .map_err(|error| ParameterError::new_err((name, text, wanted(&error.to_string()))))?;
-    }
-    Ok(parameters)
-}
-
-/// What a message of the deserialiser says was expected, in words of Python.
-fn wanted(message: &str) -> String {
-    let marks = ["it must be ", "expected "];
-    let rest = marks.iter().find_map(|mark| message.split_once(mark)).map(|(_, rest)| rest);
-    match rest.unwrap_or(message) {
-        "f64" => "a finite number".to_owned(),
-        "usize" | "u64" => "an integer that is not negative".to_owned(),
-        "a boolean" => "True or False".to_owned(),
-        "a string" => "a text".to_owned(),
-        "a tuple of size 2" => "a pair of numbers".to_owned(),
-        rest => rest.replace('`', "'"),
-    }
-}
-
-/// A method by name.
-enum Method {
-    Svml(Params),
-    Metric(Rival),
-}
-
-impl Method {
-    fn new(name: &str, given: &str) -> PyResult<Self> {
-        Ok(match name {
-            "svml" => Self::Svml(parameters(given)?),
-            "nca" => Self::Metric(parameters::<Nca>(given)?.into()),
-            "lmnn" => Self::Metric(parameters::<Lmnn>(given)?.into()),
-            "itml" => Self::Metric(parameters::<Itml>(given)?.into()),
-            _ => return Err(PyValueError::new_err(format!("there is no method '{name}'"))),
-        })
-    }
-}
-
-/// The parameters of a method and their defaults, as JSON.
+/// The parameters of a method and their defaults.
 #[pyfunction]
-fn defaults(method: &str) -> PyResult<String> {
-    Ok(match Method::new(method, "{}")? {
-        Method::Svml(params) => json!(params),
-        Method::Metric(Rival::Nca(nca)) => json!(nca),
-        Method::Metric(Rival::Lmnn(lmnn)) => json!(lmnn),
-        Method::Metric(Rival::Itml(itml)) => json!(itml),
-        Method::Metric(_) => Value::Null,
-    }
-    .to_string())
+fn defaults<'py>(py: Python<'py>, method: &str) -> PyResult<Bound<'py, PyDict>> {
+    dict(py, &method_of(method)?.parameters_json())
 }
 
-/// A job that panics, for the test that a panic becomes an exception.
+/// The parameters of a method and what a value of each must be.
+#[pyfunction]
+fn bounds<'py>(py: Python<'py>, method: &str) -> PyResult<Bound<'py, PyDict>> {
+    let bounds = PyDict::new(py);
+    for parameter in method_of(method)?.parameters() {
+        bounds.set_item(parameter.name, parameter.must_be)?;
+    }
+    Ok(bounds)
+}
+
+/// A job that panics, for the test that a panic becomes an exception; not part of a wheel.
+#[cfg(feature = "provoke-panic")]
 #[pyfunction]
 fn provoke_panic(py: Python<'_>) -> PyResult<()> {
     #[allow(clippy::panic)]
-    run(py, 1, &AtomicBool::new(false), None, |_| panic!("on purpose"))
-}
-
-fn rows(x: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
-    let (n, d) = (x.shape()[0], x.shape()[1]);
-    // Row after row, whatever the order in memory.
-    let values = match x.as_slice() {
-        Ok(values) if x.is_c_contiguous() => values.to_vec(),
-        _ => x.as_array().iter().copied().collect(),
-    };
-    Matrix::new(n, d, values).map_err(to_python)
-}
-
-fn array<'py>(py: Python<'py>, matrix: &Matrix) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    matrix.as_slice().to_vec().into_pyarray(py).reshape([matrix.rows(), matrix.cols()])
+    run(py, 1, || panic!("on purpose"))
 }
 
 impl Model {
@@ -262,14 +74,14 @@ impl Model {
         threads: usize,
         question: impl FnOnce(&svml::Model, &Matrix) -> svml::Result<T> + Send + 'static,
     ) -> PyResult<T> {
-        let (model, x) = (self.inner.clone(), rows(x)?);
-        run(py, threads, &AtomicBool::new(false), None, move |_| question(&model, &x))
+        let (model, x) = (self.inner.clone(), matrix(x)?);
+        run(py, threads, move || question(&model, &x))
     }
 }
 
 impl From<svml::Model> for Model {
     fn from(model: svml::Model) -> Self {
-        Self { inner: Arc::new(model) }
+        Self { inner: Arc::new(model), report: PyOnceLock::new() }
     }
 }
 
@@ -282,7 +94,8 @@ impl Model {
         Ok(read.map_err(|cause| internal(&panic_text(&*cause)))?.map_err(to_python)?.into())
     }
 
-    /// Learns from rows `x`, whose classes `y` are places in `classes`.
+    /// Learns from rows `x`, whose classes `y` are places in `classes`. `method` is text such as `svml` or
+    /// `nca+none`, `params` a JSON object of parameters that differ from the defaults.
     #[staticmethod]
     #[pyo3(signature = (method, params, x, y, classes, *, weights=None, names=None, threads=1,
                         time_limit=None, observer=None))]
@@ -300,9 +113,14 @@ impl Model {
         time_limit: Option<f64>,
         observer: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let method = Method::new(method, params)?;
+        let mut method = method_of(method)?;
+        let params: JsonMap<String, Value> = serde_json::from_str(params)
+            .map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        for (name, value) in &params {
+            method.set_json(name, value).map_err(to_python)?;
+        }
         let y: Vec<i64> = y.as_array().iter().copied().collect();
-        let mut data = Dataset::new(rows(&x)?, &y)
+        let mut data = Dataset::new(matrix(&x)?, &y)
             .and_then(|data| data.with_class_names(classes))
             .map_err(to_python)?;
         if let Some(names) = names {
@@ -318,33 +136,29 @@ impl Model {
         };
         let interrupt = Arc::<AtomicBool>::default();
         let (watched, flag) = (observer.is_some(), interrupt.clone());
-        let model = run(py, threads, &interrupt, observer.as_ref(), move |reporter| {
-            let mut step = |step: &Step| reporter.report(step, step.seconds);
-            let mut progress = |step: &Progress| reporter.report(step, step.seconds);
-            let mut control = Control { interrupt: flag, time_limit: limit, ..Control::default() };
-            if watched {
-                control.observer = Some(&mut step);
-                control.progress = Some(&mut progress);
+        let job = move |reporter: &Reporter<svml::Model>| {
+            let mut watch = Run::new().interrupt(flag).observer(|step: &Step| match watched {
+                true => reporter.report(step),
+                false => ControlFlow::Continue(()),
+            });
+            if let Some(limit) = limit {
+                watch = watch.time_limit(limit);
             }
-            match &method {
-                Method::Svml(params) => svml::Model::fit_with(&data, params, &mut control),
-                Method::Metric(rival) => svml::Model::fit_metric_with(&data, rival, &mut control),
-            }
-        })?;
-        Ok(model.into())
+            svml::Model::fit_with(&data, method, &mut watch)
+        };
+        Ok(run_watched(py, threads, &interrupt, observer.as_ref(), job)?.into())
     }
 
     /// Reads a model file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let job = move |_: &Reporter<svml::Model>| svml::Model::load(path);
-        Ok(run(py, 1, &AtomicBool::new(false), None, job)?.into())
+        Ok(run(py, 1, move || svml::Model::load(path))?.into())
     }
 
     /// Writes the model file, whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let model = self.inner.clone();
-        run(py, 1, &AtomicBool::new(false), None, move |_| model.save(path))
+        run(py, 1, move || model.save(path))
     }
 
     /// The bytes of the model file.
@@ -399,7 +213,7 @@ impl Model {
         array(py, &self.ask(py, &x, threads, svml::Model::transform)?)
     }
 
-    /// The map of rows in two dimensions, as the fields of the library's.
+    /// The map of rows in two dimensions.
     #[pyo3(signature = (x, labels, directions, threads))]
     fn map<'py>(
         &self,
@@ -413,39 +227,40 @@ impl Model {
             Some(directions) => Map::along(model, x, labels.as_deref(), directions),
             None => Map::new(model, x, labels.as_deref()),
         })?;
-        let points = &map.points;
-        let class = |p: &Point| p.class.map_or(-1, |class| class as i64);
-        let grid = |length: usize| [length / map.columns, map.columns];
-        let fields = PyDict::new(py);
-        fields.set_item("axes", array(py, &map.axes)?)?;
-        fields.set_item("which", map.which)?;
-        fields.set_item("flat", map.flat)?;
-        fields.set_item("exact", map.exact)?;
-        fields.set_item("rows", map.rows)?;
-        fields.set_item("x_range", map.x_range)?;
-        fields.set_item("y_range", map.y_range)?;
-        let x: Vec<f64> = points.iter().map(|p| p.x).collect();
-        let y: Vec<f64> = points.iter().map(|p| p.y).collect();
-        fields.set_item("x", x.into_pyarray(py))?;
-        fields.set_item("y", y.into_pyarray(py))?;
-        let classes: Vec<i64> = points.iter().map(class).collect();
-        fields.set_item("class", classes.into_pyarray(py))?;
-        let support: Vec<bool> = points.iter().map(|p| p.support).collect();
-        fields.set_item("support", support.into_pyarray(py))?;
-        let decision = match map.decision {
-            Some(h) => Some(h.clone().into_pyarray(py).reshape(grid(h.len()))?),
-            None => None,
-        };
-        fields.set_item("decision", decision)?;
-        let shape = grid(map.decided.len());
-        fields.set_item("decided", map.decided.into_pyarray(py).reshape(shape)?)?;
-        Ok(fields)
+        figures::map(py, map)
+    }
+
+    /// The learning curves; None if nothing was learned step by step.
+    fn trace<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        Trace::new(&self.inner).map(|trace| figures::trace(py, trace)).transpose()
+    }
+
+    /// The part of M = L'L that the `most` most relevant features have.
+    fn metric_matrix<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyDict>> {
+        figures::metric_matrix(py, MetricMatrix::most_relevant(&self.inner, most))
+    }
+
+    /// The features by relevance.
+    fn relevance_by_feature<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        figures::relevance(py, Relevance::new(&self.inner))
+    }
+
+    /// The calibration of the probabilities.
+    fn reliability<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f64>,
+        labels: Vec<String>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let question = move |model: &svml::Model, x: &Matrix| Reliability::new(model, x, &labels);
+        figures::reliability(py, self.ask(py, &x, threads, question)?)
     }
 
     /// Whether it can classify.
     #[getter]
-    fn has_machine(&self) -> bool {
-        self.inner.has_machine()
+    fn is_classifier(&self) -> bool {
+        self.inner.is_classifier()
     }
 
     /// The names of the classes.
@@ -481,19 +296,23 @@ impl Model {
     /// The map on features as they are. // (rank, features)
     #[getter]
     fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, &self.inner.components())
+        array(py, &self.inner.raw_components())
     }
 
-    /// M = L'L on standardised features. // (features, features)
+    /// The matrix of the metric on features as they are. // (features, features)
     #[getter]
     fn mahalanobis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, &self.inner.acting_metric().mahalanobis())
+        let (m, scale) = (self.inner.acting_metric().mahalanobis(), &self.inner.scaler().scale);
+        // Constant features weigh nothing in M.
+        let unit = |k: usize| if scale[k] > 0.0 { scale[k] } else { 1.0 };
+        let raw = |i: usize, j: usize| m[(i, j)] / unit(i) / unit(j);
+        array(py, &Matrix::from_fn(m.rows(), m.cols(), raw))
     }
 
-    /// The diagonal of M.
+    /// The diagonal of M = L'L on standardised features.
     #[getter]
     fn relevance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.inner.acting_metric().relevance().into_pyarray(py)
+        self.inner.relevance().into_pyarray(py)
     }
 
     /// The mean of each feature.
@@ -508,9 +327,9 @@ impl Model {
         self.inner.scaler().scale.clone().into_pyarray(py)
     }
 
-    /// C.
+    /// C; None without SVMs.
     #[getter]
-    fn cost(&self) -> f64 {
+    fn cost(&self) -> Option<f64> {
         self.inner.cost()
     }
 
@@ -544,16 +363,22 @@ impl Model {
         self.inner.bias().to_vec().into_pyarray(py)
     }
 
-    /// How the fit went, as JSON, with the steps of each form as `stages`.
+    /// How the fit went, with the steps of each form as `stages`: a dict, made once. It is not to be changed.
     #[getter]
-    fn report(&self) -> String {
-        let report = self.inner.report();
-        let stages: Vec<Value> = (report.stages().iter())
-            .map(|stage| json!([stage.to_string(), stage.first, stage.last]))
-            .collect();
-        let mut value = json!(report);
-        value["stages"] = json!(stages);
-        value.to_string()
+    fn report(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        let report = self.report.get_or_try_init(py, || {
+            let report = self.inner.report();
+            let stages: Vec<Value> = (report.stages().iter())
+                .map(|stage| json!([stage.to_string(), stage.first, stage.last]))
+                .collect();
+            let mut entries = match json!(report) {
+                Value::Object(entries) => entries,
+                _ => JsonMap::new(),
+            };
+            entries.insert("stages".to_owned(), json!(stages));
+            dict(py, &entries).map(Bound::unbind)
+        })?;
+        Ok(report.clone_ref(py))
     }
 }
 
@@ -561,6 +386,8 @@ impl Model {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ParameterError", module.py().get_type::<ParameterError>())?;
     module.add_class::<Model>()?;
+    #[cfg(feature = "provoke-panic")]
+    module.add_function(wrap_pyfunction!(provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(defaults, module)?)?;
-    module.add_function(wrap_pyfunction!(provoke_panic, module)?)
+    module.add_function(wrap_pyfunction!(bounds, module)?)
 }

@@ -1,8 +1,8 @@
 """Support vector metric learning for scikit-learn.
 
 The RBF kernel of a support vector machine, ``k(x, z) = exp(-|L (x - z)|^2)``, usually has ``L = I/sigma``, and
-sigma and C come from a grid search. Here the matrix L and C are learned together with the machine; there is no
-grid and nothing to tune.
+sigma and C come from a grid search. Here the matrix L and C are learned together with the SVM; there is no grid and
+nothing to tune.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from sklearn.model_selection import train_test_split
@@ -14,12 +14,17 @@ grid and nothing to tune.
 True
 
 `SVMLClassifier` classifies and transforms. `SVML`, `NCA`, `LMNN` and `ITML` are transformers, for use before another
-classifier. `MapDisplay`, `TraceDisplay`, `MetricDisplay` and `RelevanceDisplay` draw what was learned. `load` reads a
-model file, which is the same for this package, the command ``svml`` and the Rust library.
+classifier. `MapDisplay`, `TraceDisplay`, `MetricDisplay`, `RelevanceDisplay` and `ReliabilityDisplay` draw what was
+learned. `load` reads a model file, which is the same for this package, the command ``svml`` and the Rust library.
 """
 
-from svml._displays import MapDisplay, MetricDisplay, RelevanceDisplay, TraceDisplay
-from svml._estimators import ITML, LMNN, NCA, SVML, InvalidParameterError, SVMLClassifier, load
+from svml._base import InvalidParameterError
+from svml._displays import MapDisplay, MetricDisplay, RelevanceDisplay, ReliabilityDisplay, TraceDisplay
+from svml._itml import ITML
+from svml._lmnn import LMNN
+from svml._load import load
+from svml._nca import NCA
+from svml._svml import SVML, SVMLClassifier
 
 __all__ = [
     "ITML",
@@ -29,6 +34,7 @@ __all__ = [
     "MetricDisplay",
     "NCA",
     "RelevanceDisplay",
+    "ReliabilityDisplay",
     "SVML",
     "SVMLClassifier",
     "TraceDisplay",

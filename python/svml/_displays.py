@@ -1,6 +1,7 @@
-"""Pictures of what was learned: arrays first, drawn second; matplotlib is imported when something is drawn.
+"""Pictures of what was learned. The arrays come from the library's figures; here they are only drawn.
 
-Colours are those of Okabe and Ito, and never the only difference: classes have markers of their own, curves dashes.
+matplotlib is imported when something is drawn. Colours are those of Okabe and Ito, and never the only difference:
+classes have markers of their own, curves dashes.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from svml._estimators import _Estimator, _label
+from svml._base import Estimator, label_of
 
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b5a800"]
 MARKERS = ["o", "^", "s", "D", "v", "*", "P", "h"]
 DASHES = ["-", "--", "-.", ":"]
-ORDINALS = ["first", "second", "third", "fourth"]
+INK = "#1a1a1a"
 
 Floats = NDArray[np.float64]
 
 
-def _axes(ax: Any, width: float, height: float, rows: int = 1) -> Any:
+def _axes(ax: Any, width: float, height: float, rows: int = 1, heights: list[float] | None = None) -> Any:
     """The axes to draw on: those given, or new ones."""
     if ax is not None:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
@@ -31,13 +32,19 @@ def _axes(ax: Any, width: float, height: float, rows: int = 1) -> Any:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(
-        rows, 1, figsize=(width, height), sharex=True, squeeze=False, layout="constrained"
+        rows,
+        1,
+        figsize=(width, height),
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
+        height_ratios=heights,
     )
     return axes.ravel()
 
 
 def _checked(estimator: Any) -> Any:
-    if not isinstance(estimator, _Estimator):
+    if not isinstance(estimator, Estimator):
         raise TypeError(
             f"an estimator of svml is needed, not {type(estimator).__name__}; of a pipeline take the step, "
             "pipeline[-1], and the rows as they reach it"
@@ -46,8 +53,11 @@ def _checked(estimator: Any) -> Any:
     return estimator
 
 
-def _names(estimator: Any) -> list[str]:
-    return list(estimator._model.names[0])
+def _labels(y: Any, rows: Floats) -> list[str]:
+    labels = [label_of(value) for value in np.asarray(y).tolist()]
+    if len(labels) != len(rows):
+        raise ValueError(f"{len(labels)} labels were given for {len(rows)} rows")
+    return labels
 
 
 def _short(name: str, most: int = 24) -> str:
@@ -63,12 +73,17 @@ class MapDisplay:
 
     Attributes
     ----------
-    map_ : dict
-        The numbers: places ``x`` and ``y`` of the rows, their ``class`` and whether they are ``support`` vectors,
-        ``decided`` and (with two classes) ``decision`` on a grid over ``x_range`` and ``y_range``, the ``axes`` in
-        standardised features, and whether the background is ``exact``.
+    map : dict
+        The numbers: places ``x`` and ``y`` of the rows, their ``class`` and whether they are ``support`` vectors;
+        on a grid over ``x_range`` and ``y_range`` the class ``decided``, the ``strength`` of its colour and, with
+        two classes, the ``decision`` value; the ``axes`` in standardised features and as ``axis_labels``, and
+        whether the background is ``exact``.
     ax_, figure_ : matplotlib Axes and Figure
         What was drawn on.
+
+    See Also
+    --------
+    TraceDisplay, MetricDisplay, RelevanceDisplay, ReliabilityDisplay : The other pictures.
 
     Examples
     --------
@@ -77,16 +92,14 @@ class MapDisplay:
     >>> from sklearn.datasets import load_wine
     >>> from svml import MapDisplay, SVMLClassifier
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> model = SVMLClassifier(n_components=2).fit(X, y)
+    >>> model = SVMLClassifier(form="low_rank", n_components=2).fit(X, y)
     >>> display = MapDisplay.from_estimator(model, X, y)
-    >>> bool(display.map_["exact"])
+    >>> bool(display.map["exact"])
     True
     """
 
-    def __init__(self, map_: dict[str, Any], *, classes: list[str], names: list[str]) -> None:
-        self.map_ = map_
-        self.classes = classes
-        self.names = names
+    def __init__(self, map: dict[str, Any]) -> None:
+        self.map = map
 
     @classmethod
     def from_estimator(
@@ -103,7 +116,7 @@ class MapDisplay:
         Parameters
         ----------
         estimator : SVMLClassifier, SVML, NCA, LMNN or ITML
-            A fitted estimator. Without a machine there is no background.
+            A fitted estimator. Without an SVM there is no background.
         X : array-like of shape (n_samples, n_features)
             The rows. Of many, evenly spread ones are drawn.
         y : array-like of shape (n_samples,), default=None
@@ -119,12 +132,8 @@ class MapDisplay:
             The map.
         """
         rows = _checked(estimator)._rows(X)
-        labels = None if y is None else [_label(value) for value in np.asarray(y).tolist()]
-        if labels is not None and len(labels) != len(rows):
-            raise ValueError(f"{len(labels)} labels were given for {len(rows)} rows")
-        threads = estimator._threads()
-        map_ = estimator._model.map(rows, labels, directions, threads)
-        return cls(map_, classes=estimator._model.classes, names=_names(estimator)).plot(ax=ax)
+        labels = None if y is None else _labels(y, rows)
+        return cls(estimator._model.map(rows, labels, directions, estimator._threads())).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> MapDisplay:
         """Draw it.
@@ -140,10 +149,10 @@ class MapDisplay:
             The display itself.
         """
         (ax,) = _axes(ax, 8.0, 5.6)
-        map_ = self.map_
+        map_ = self.map
         self._background(ax)
         size = 18 if len(map_["x"]) > 500 else 30
-        for place in [-1, *range(len(self.classes))]:
+        for place in [-1, *range(len(map_["classes"]))]:
             own = map_["class"] == place
             known = place >= 0
             # A class of the background has its colour explained even without rows.
@@ -155,9 +164,9 @@ class MapDisplay:
                 s=size if known else size / 2,
                 c=COLOURS[place % len(COLOURS)] if known else "#9a9a9a",
                 marker=MARKERS[place % len(MARKERS)] if known else "o",
-                edgecolors="#1a1a1a",
+                edgecolors=INK,
                 linewidths=0.5,
-                label=_short(self.classes[place]) if known else "class not known",
+                label=_short(map_["classes"][place]) if known else "class not known",
                 zorder=3,
             )
         support = map_["support"]
@@ -172,12 +181,10 @@ class MapDisplay:
                 label="support vector",
                 zorder=4,
             )
-        ax.set(
-            xlim=map_["x_range"], ylim=map_["y_range"], xlabel=self._axis(0), ylabel=self._axis(1)
-        )
-        if map_["decided"].size:
-            kind = "decision" if map_["exact"] else "decision, averaged over other directions"
-            ax.set_title(f"Background: {kind}", fontsize="medium", loc="left")
+        labels = map_["axis_labels"]
+        ax.set(xlim=map_["x_range"], ylim=map_["y_range"], xlabel=labels[0], ylabel=labels[1])
+        if map_["background"] is not None:
+            ax.set_title(f"Background: {map_['background']}", fontsize="medium", loc="left")
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -185,48 +192,31 @@ class MapDisplay:
     def _background(self, ax: Any) -> None:
         from matplotlib.colors import to_rgb
 
-        map_ = self.map_
+        map_ = self.map
         decided, decision = map_["decided"], map_["decision"]
         if not decided.size:
             return
-        colours = np.array([to_rgb(COLOURS[c % len(COLOURS)]) for c in range(len(self.classes))])
-        strength = np.full(decided.shape, 0.22)
-        if decision is not None:
-            strength = 0.04 + 0.36 * np.ceil(4 * np.minimum(np.abs(decision), 1)) / 4
-        image = 1 - strength[..., None] * (1 - colours[decided])
+        colours = np.array([to_rgb(COLOURS[c % len(COLOURS)]) for c in range(len(map_["classes"]))])
+        image = 1 - map_["strength"][..., None] * (1 - colours[decided])
         (left, right), (bottom, top) = map_["x_range"], map_["y_range"]
         extent = (left, right, bottom, top)
         ax.imshow(image, extent=extent, origin="lower", aspect="auto", interpolation="nearest", zorder=0)
         x = np.linspace(left, right, decided.shape[1])
         y = np.linspace(bottom, top, decided.shape[0])
-        if decision is not None:
-            for levels, width, dashes in (([0.0], 1.6, "solid"), ([-1.0, 1.0], 0.9, "dashed")):
-                inside = [level for level in levels if decision.min() < level < decision.max()]
-                if inside:
-                    ax.contour(
-                        x, y, decision, inside, colors="#1a1a1a", linewidths=width, linestyles=dashes
-                    )
-            return
-        for place in np.unique(decided):
-            own = (decided == place).astype(float)
-            if own.min() < own.max():
-                ax.contour(x, y, own, [0.5], colors="#1a1a1a", linewidths=0.8)
 
-    def _axis(self, axis: int) -> str:
-        """A direction by the features that weigh most in it."""
-        if axis == 1 and self.map_["flat"]:
-            return "spread out for legibility; the metric has one direction"
-        weights = self.map_["axes"][axis]
-        weights = weights / max(float(np.linalg.norm(weights)), np.finfo(float).tiny)
-        which = self.map_["which"][axis]
-        ordinal = ORDINALS[which] if which < len(ORDINALS) else "further"
-        leading = [k for k in np.argsort(-np.abs(weights), kind="stable")[:3] if abs(weights[k]) > 0.05]
-        terms = " ".join(
-            f"{'+' if weights[k] >= 0 else chr(0x2212)}{abs(weights[k]):.2f} {_short(self.names[k], 16)}"
-            for k in leading
-        )
-        more = " \N{HORIZONTAL ELLIPSIS}" if np.sum(np.abs(weights) > 1e-9) > len(leading) else ""
-        return f"{ordinal} direction: {terms}{more}"
+        def lines(values: Floats, level: float, width: float, dashes: str = "solid") -> None:
+            # matplotlib warns of a level that is not there.
+            if values.min() < level < values.max():
+                ax.contour(x, y, values, [level], colors=INK, linewidths=width, linestyles=dashes)
+
+        if decision is None:
+            for place in np.unique(decided):
+                lines((decided == place).astype(np.float64), 0.5, 0.8)
+            return
+        lines(decision, 0.0, 1.6)
+        if map_["margins"]:
+            lines(decision, -1.0, 0.9, "dashed")
+            lines(decision, 1.0, 0.9, "dashed")
 
 
 class TraceDisplay:
@@ -237,10 +227,16 @@ class TraceDisplay:
 
     Attributes
     ----------
-    trace : dict of ndarray
-        The steps, as in the attribute `trace_` of the estimator.
+    trace : dict
+        The numbers: ``loss`` and, by name, the ``errors`` in percent, each with one value for a step; the
+        ``stages``, each a form with its first and last step; ``best``, the step that was kept; the form that was
+        ``chosen``, if there was a choice, and why it came to a ``stop``, in words.
     axes_, figure_ : array of matplotlib Axes, and Figure
         What was drawn on.
+
+    See Also
+    --------
+    MapDisplay, MetricDisplay, RelevanceDisplay, ReliabilityDisplay : The other pictures.
 
     Examples
     --------
@@ -253,10 +249,8 @@ class TraceDisplay:
     2
     """
 
-    def __init__(self, trace: dict[str, NDArray[Any]], *, best: int, stop_reason: str) -> None:
+    def __init__(self, trace: dict[str, Any]) -> None:
         self.trace = trace
-        self.best = best
-        self.stop_reason = stop_reason
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> TraceDisplay:
@@ -274,11 +268,10 @@ class TraceDisplay:
         display : TraceDisplay
             The curves.
         """
-        trace = _checked(estimator).trace_
-        if not trace:
+        trace = _checked(estimator)._model.trace()
+        if trace is None:
             raise ValueError("the model was not learned step by step, so there is no curve")
-        best = getattr(estimator, "best_iter_", int(trace["iteration"][-1]))
-        return cls(trace, best=best, stop_reason=estimator.stop_reason_).plot(ax=ax)
+        return cls(trace).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> TraceDisplay:
         """Draw it.
@@ -293,20 +286,13 @@ class TraceDisplay:
         display : TraceDisplay
             The display itself.
         """
-        trace = self.trace
-        names = {"train_error": "training rows", "valid_error": "validation rows", "hold_error": "hold-out rows"}
-        errors = [
-            (name, 100 * trace[key])
-            for key, name in names.items()
-            if key in trace and not np.isnan(trace[key]).all()
-        ]
+        loss, errors, stages = (self.trace[key] for key in ("loss", "errors", "stages"))
         axes = _axes(ax, 7.5, 5.2 if errors else 3.6, rows=2 if errors else 1)
-        steps = trace["iteration"]
-        pieces = self._pieces()
-        for first, last, form in pieces:
+        steps = np.arange(len(loss))
+        for form, first, last in stages:
             part = slice(first, last + 1)
-            axes[0].plot(steps[part], trace["loss"][part], color="#1a1a1a", marker=".")
-            for place, (name, values) in enumerate(errors):
+            axes[0].plot(steps[part], loss[part], color=INK, marker=".")
+            for place, (name, values) in enumerate(errors.items()):
                 axes[1].plot(
                     steps[part],
                     values[part],
@@ -316,27 +302,26 @@ class TraceDisplay:
                     markersize=3.5,
                     label=name if first == 0 else None,
                 )
-            if len(pieces) > 1:
-                axes[0].annotate(
-                    form, (steps[first], 1.02), xycoords=("data", "axes fraction"), fontsize="small"
-                )
+            if len(stages) > 1:
+                axes[0].annotate(form, (first, 1.02), xycoords=("data", "axes fraction"), fontsize="small")
+        best = self.trace["best"]
         for one in axes:
-            one.axvline(self.best, color="#777777", linestyle=":", linewidth=1)
+            one.axvline(best, color="#777777", linestyle=":", linewidth=1)
             one.margins(x=0.03)
-            for first, _, _ in pieces[1:]:
-                one.axvline(steps[first] - 0.5, color="#cccccc", linewidth=0.8)
+            for _, first, _ in stages[1:]:
+                one.axvline(first - 0.5, color="#cccccc", linewidth=0.8)
         # Beside the line, on the side where there is more room.
-        late = self.best > (steps[0] + steps[-1]) / 2
         axes[0].annotate(
-            "kept ",
-            (self.best, 0.97),
+            " kept ",
+            (best, 0.97),
             xycoords=("data", "axes fraction"),
             va="top",
-            ha="right" if late else "left",
+            ha="right" if 2 * best > len(loss) - 1 else "left",
             color="#555555",
         )
         axes[0].set_ylabel("loss")
-        axes[-1].set_xlabel(f"step; ended by {self.stop_reason.replace('_', ' ')}")
+        stop = self.trace["stop"]
+        axes[-1].set_xlabel("step" if stop is None else f"step; learning ended because {stop}")
         axes[-1].xaxis.get_major_locator().set_params(integer=True)
         if errors:
             axes[1].set_ylabel("error in %")
@@ -344,15 +329,6 @@ class TraceDisplay:
             axes[1].legend(frameon=False)
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
-
-    def _pieces(self) -> list[tuple[int, int, str]]:
-        """First and last step of each form; a step of length 0 is where one starts."""
-        count = len(self.trace["iteration"])
-        if "form" not in self.trace:
-            return [(0, count - 1, "")]
-        starts = [k for k in range(count) if k == 0 or self.trace["step"][k] == 0]
-        ends = [start - 1 for start in starts[1:]] + [count - 1]
-        return [(a, b, str(self.trace["form"][a])) for a, b in zip(starts, ends, strict=True)]
 
 
 class MetricDisplay:
@@ -364,8 +340,14 @@ class MetricDisplay:
         The part of M that is shown.
     names : list of str
         The features that are shown.
+    n_features : int
+        How many features there are.
     ax_, figure_ : matplotlib Axes and Figure
         What was drawn on.
+
+    See Also
+    --------
+    MapDisplay, TraceDisplay, RelevanceDisplay, ReliabilityDisplay : The other pictures.
 
     Examples
     --------
@@ -401,12 +383,8 @@ class MetricDisplay:
         display : MetricDisplay
             The heat map.
         """
-        model = _checked(estimator)._model
-        shown = np.sort(np.argsort(-model.relevance, kind="stable")[:max_features])
-        names = _names(estimator)
-        matrix = model.mahalanobis[np.ix_(shown, shown)]
-        display = cls(matrix, names=[names[k] for k in shown], n_features=len(names))
-        return display.plot(ax=ax)
+        figure = _checked(estimator)._model.metric_matrix(max_features)
+        return cls(figure["values"], names=figure["names"], n_features=figure["features"]).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> MetricDisplay:
         """Draw it.
@@ -437,7 +415,7 @@ class MetricDisplay:
             for i in range(count):
                 for j in range(count):
                     value = self.matrix[i, j]
-                    ink = "white" if abs(value) > 0.7 * largest else "#1a1a1a"
+                    ink = "white" if abs(value) > 0.7 * largest else INK
                     ax.text(j, i, f"{value:.2g}", ha="center", va="center", color=ink, fontsize=8)
         ax.figure.colorbar(image, ax=ax, shrink=0.7)
         title = "M = L'L, standardised features"
@@ -457,8 +435,14 @@ class RelevanceDisplay:
         The values that are shown, descending.
     names : list of str
         Their features.
+    n_features : int
+        How many features there are.
     ax_, figure_ : matplotlib Axes and Figure
         What was drawn on.
+
+    See Also
+    --------
+    MapDisplay, TraceDisplay, MetricDisplay, ReliabilityDisplay : The other pictures.
 
     Examples
     --------
@@ -494,11 +478,10 @@ class RelevanceDisplay:
         display : RelevanceDisplay
             The bars.
         """
-        relevance = _checked(estimator).feature_importances_
-        names = _names(estimator)
-        shown = np.argsort(-relevance, kind="stable")[:max_features]
-        display = cls(relevance[shown], names=[names[k] for k in shown], n_features=len(names))
-        return display.plot(ax=ax)
+        figure = _checked(estimator)._model.relevance_by_feature()
+        names, values = figure["names"], figure["values"]
+        shown = slice(max_features)
+        return cls(values[shown], names=names[shown], n_features=len(names)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> RelevanceDisplay:
         """Draw it.
@@ -523,4 +506,102 @@ class RelevanceDisplay:
         if count < self.n_features:
             ax.set_title(f"The {count} most relevant of {self.n_features} features", fontsize="medium", loc="left")
         self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class ReliabilityDisplay:
+    """Whether probabilities are right: of rows that are given a probability of p, a share p should be of that class.
+
+    With two classes the probability is that of the second, with more that of the predicted class. Below the curve is
+    how many rows each bin has. Create it with `from_estimator`.
+
+    Attributes
+    ----------
+    reliability : dict
+        The numbers: for each bin with rows their number, ``rows``, the mean of the probabilities, ``predicted``, the
+        ``observed`` share and the ends ``low`` and ``high`` of its 95 % interval (Wilson's); ``counts`` of all bins,
+        and the ``event`` that the probability is of.
+    axes_, figure_ : array of matplotlib Axes, and Figure
+        What was drawn on.
+
+    See Also
+    --------
+    MapDisplay, TraceDisplay, MetricDisplay, RelevanceDisplay : The other pictures.
+    sklearn.calibration.CalibrationDisplay : Without intervals, for any classifier.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from svml import ReliabilityDisplay, SVMLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SVMLClassifier().fit(X[::2], y[::2])
+    >>> display = ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2])
+    >>> display.reliability["event"]
+    'class 1'
+    """
+
+    def __init__(self, reliability: dict[str, Any]) -> None:
+        self.reliability = reliability
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> ReliabilityDisplay:
+        """Compare probabilities with classes and draw them.
+
+        Parameters
+        ----------
+        estimator : SVMLClassifier or SVML
+            A fitted estimator.
+        X : array-like of shape (n_samples, n_features)
+            Rows, as a rule those of a test.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        ax : array of matplotlib Axes, default=None
+            Where to draw: two axes, for shares and numbers of rows. None makes a new figure.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            The curve.
+        """
+        rows = _checked(estimator)._rows(X)
+        labels = _labels(y, rows)
+        return cls(estimator._model.reliability(rows, labels, estimator._threads())).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> ReliabilityDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : array of matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            The display itself.
+        """
+        axes = _axes(ax, 5.6, 6.0, rows=2, heights=[3.5, 1.0])
+        found = self.reliability
+        x, share, counts = found["predicted"], found["observed"], found["counts"]
+        axes[0].plot([0, 1], [0, 1], color="#777777", linestyle="--", linewidth=1, label="right")
+        axes[0].errorbar(
+            x,
+            share,
+            # Rounding may put the share outside its interval.
+            yerr=np.maximum([share - found["low"], found["high"] - share], 0),
+            color=COLOURS[0],
+            ecolor=INK,
+            elinewidth=0.9,
+            capsize=3,
+            marker="o",
+            label="observed, with 95 % interval",
+        )
+        axes[0].set(xlim=(0, 1), ylim=(-0.02, 1.02), ylabel="observed share")
+        axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+        width = 1 / len(counts)
+        axes[1].bar(width * np.arange(len(counts)), counts, width=0.9 * width, align="edge", color="#9db8cc")
+        axes[1].set(xlim=(0, 1), ylabel="rows", xlabel=f"probability of: {found['event']}")
+        self.axes_, self.figure_ = axes, axes[0].figure
         return self

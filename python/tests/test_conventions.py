@@ -1,21 +1,19 @@
 """scikit-learn's own checks, all of them, on all estimators. Run with the oldest and the newest scikit-learn."""
 
 import inspect
-import json
 
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from svml import ITML, LMNN, NCA, SVML, SVMLClassifier, _core
-from svml._estimators import NAMES
 
 ALL = [SVMLClassifier, SVML, NCA, LMNN, ITML]
 
 
 @parametrize_with_checks(
     [estimator() for estimator in ALL]
-    + [SVMLClassifier(surrogate="logistic"), SVMLClassifier(criterion="leave_one_out", class_weight="balanced")]
+    + [SVMLClassifier(surrogate="logistic"), SVMLClassifier(validation="loo", class_weight="balanced")]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -37,18 +35,19 @@ def test_there_are_no_exemptions_and_the_checks_on_weights_and_order_run():
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_names_and_defaults_are_those_of_the_library(estimator):
-    declared = json.loads(_core.defaults(estimator._method))
-    ours = {
-        NAMES.get(name, name): parameter.default
-        for name, parameter in inspect.signature(estimator.__init__).parameters.items()
-        if name != "self"
-    }
-    own = {"time_limit", "callbacks", "verbose", "n_jobs"} | ({"rank"} - set(declared))
-    assert set(ours) - own == set(declared)
-    for name, value in declared.items():
-        expected = None if value == "none" else tuple(value) if isinstance(value, list) else value
-        assert ours[name] == expected, name
+def test_parameters_and_defaults_are_those_of_the_library(estimator):
+    declared = _core.defaults(estimator._method)
+    assert estimator()._library_params([]) == declared
+    assert set(declared) == set(_core.bounds(estimator._method))
+    # And back again.
+    assert estimator()._from_library(declared).items() <= estimator().get_params().items()
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_names_are_those_of_scikit_learn(estimator):
+    names = set(inspect.signature(estimator).parameters)
+    assert not any(name.endswith("_") for name in names)
+    assert {"max_iter", "tol", "n_jobs", "verbose"} <= names
 
 
 @pytest.mark.parametrize("estimator", ALL)

@@ -18,6 +18,7 @@ from svml import (
     MapDisplay,
     MetricDisplay,
     RelevanceDisplay,
+    ReliabilityDisplay,
     SVMLClassifier,
     TraceDisplay,
 )
@@ -53,12 +54,15 @@ def test_all_of_every_estimator(estimator, wine_frame):
     X, y = wine_frame
     model = estimator().fit(X, y)
     display = drawn(MapDisplay.from_estimator(model, X, y))
-    assert len(display.map_["x"]) == 178 and set(display.map_["class"]) == {0, 1, 2}
-    has_machine = estimator in (SVMLClassifier, SVML)
-    assert (display.map_["decided"].size > 0) == has_machine
-    assert display.map_["support"].sum() == (len(model.support_) if has_machine else 0)
+    assert len(display.map["x"]) == 178 and set(display.map["class"]) == {0, 1, 2}
+    has_svm = estimator in (SVMLClassifier, SVML)
+    assert (display.map["decided"].size > 0) == has_svm
+    assert display.map["support"].sum() == (len(model.support_) if has_svm else 0)
     trace = drawn(TraceDisplay.from_estimator(model))
-    assert len(trace.axes_) == (2 if has_machine else 1)
+    assert len(trace.axes_) == (2 if has_svm else 1)
+    assert trace.trace["loss"].tolist() == model.trace_["loss"].tolist()
+    assert trace.trace["best"] == model.best_iter_
+    assert trace.trace["stages"][-1][2] == len(trace.trace["loss"]) - 1
     metric = drawn(MetricDisplay.from_estimator(model))
     np.testing.assert_allclose(np.diag(metric.matrix), model.feature_importances_)
     relevance = drawn(RelevanceDisplay.from_estimator(model))
@@ -68,9 +72,9 @@ def test_all_of_every_estimator(estimator, wine_frame):
 
 def test_the_map_of_rank_two_is_the_decision_itself(cancer):
     X, y = cancer
-    model = SVMLClassifier(n_components=2).fit(X, y)
+    model = SVMLClassifier(form="low_rank", n_components=2).fit(X, y)
     display = drawn(MapDisplay.from_estimator(model, X, y))
-    map_ = display.map_
+    map_ = display.map
     assert map_["exact"]
     # Between the points of the grid the decision is nearly linear.
     rows, columns = map_["decision"].shape
@@ -94,16 +98,35 @@ def test_the_map_of_rank_two_is_the_decision_itself(cancer):
 
 def test_awkward_maps(wine, small):
     X, y = wine
-    model = SVMLClassifier(form="rank=1").fit(X, y)
+    model = SVMLClassifier(form="low_rank", n_components=1).fit(X, y)
     display = drawn(MapDisplay.from_estimator(model, X))
-    assert display.map_["flat"] and set(display.map_["class"]) == {-1}
+    assert display.map["flat"] and set(display.map["class"]) == {-1}
     drawn(MapDisplay.from_estimator(model, X, np.full(len(X), 9)))
     one = SVMLClassifier().fit(small[0][:, :1], small[1])
     drawn(MapDisplay.from_estimator(one, small[0][:, :1], small[1]))
-    three = SVMLClassifier(n_components=3).fit(X, y)
+    three = SVMLClassifier(form="low_rank", n_components=3).fit(X, y)
     drawn(MapDisplay.from_estimator(three, X, y, directions=(1, 2)))
     with pytest.raises(ValueError, match="labels were given for"):
         MapDisplay.from_estimator(three, X, y[1:])
+
+
+def test_probabilities_and_shares(cancer, wine):
+    X, y = cancer
+    model = SVMLClassifier().fit(X[::2], y[::2])
+    display = drawn(ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2]))
+    found = display.reliability
+    p = model.predict_proba(X[1::2])[:, 1]
+    np.testing.assert_array_equal(found["counts"], np.histogram(p, bins=10, range=(0, 1))[0])
+    assert found["event"] == "class 1" and len(display.axes_) == 2
+    assert found["rows"] @ found["observed"] == pytest.approx(y[1::2].sum())
+    assert found["rows"] @ found["predicted"] == pytest.approx(p.sum())
+    assert (found["low"] <= found["predicted"]).mean() > 0.5
+    several = drawn(ReliabilityDisplay.from_estimator(SVMLClassifier().fit(*wine), *wine))
+    assert "predicted class" in several.reliability["event"]
+    with pytest.raises(RuntimeError, match="cannot classify them; use SVMLClassifier"):
+        ReliabilityDisplay.from_estimator(NCA().fit(*wine), *wine)
+    with pytest.raises(ValueError, match="labels were given for"):
+        ReliabilityDisplay.from_estimator(model, X, y[1:])
 
 
 def test_axes_of_the_caller(cancer):

@@ -18,15 +18,16 @@ from svml import ITML, LMNN, NCA, SVML, InvalidParameterError, SVMLClassifier
 
 TRANSFORMERS = [SVML, NCA, LMNN, ITML]
 ALL = [SVMLClassifier, *TRANSFORMERS]
-FORMS = ["auto", "sphere", "diagonal", "full", "rank=2"]
+FORMS = [{"form": form} for form in ("auto", "sphere", "diagonal", "full")]
+FORMS.append({"form": "low_rank", "n_components": 2})
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
 @pytest.mark.parametrize("data", ["cancer", "wine"])
 def test_attributes_make_the_decision(form, data, request):
-    """The machine, computed anew from its attributes."""
+    """The SVM, computed anew from its attributes."""
     X, y = request.getfixturevalue(data)
-    model = SVMLClassifier(form=form).fit(X, y)
+    model = SVMLClassifier(**form).fit(X, y)
     Z, S = model.transform(X), model.transform(model.support_vectors_)
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
     np.testing.assert_allclose(Z, (X - model.mean_) @ model.components_.T, atol=1e-9)
@@ -71,6 +72,7 @@ def test_metric(estimator, wine):
     np.testing.assert_array_equal(neighbours.predict(X), mapped.predict(Z))
 
 
+@pytest.mark.filterwarnings("ignore:column .* is constant")
 def test_a_constant_column_weighs_nothing(wine):
     X, y = wine
     X = np.column_stack([X, np.ones(len(X))])
@@ -79,6 +81,16 @@ def test_a_constant_column_weighs_nothing(wine):
         assert model.scale_[-1] == 0 and not model.components_[:, -1].any()
         assert model.feature_importances_[-1] == 0
         assert any("constant" in warning for warning in model.warnings_)
+
+
+def test_what_the_user_should_know_is_a_warning(wine):
+    X, y = wine
+    with pytest.warns(UserWarning, match="^column x14 is constant and was left out$") as caught:
+        NCA().fit(np.column_stack([X, np.ones(len(X))]), y)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="x16 is constant and was left out; and 2 more, in warnings_$"):
+        model = SVMLClassifier().fit(np.column_stack([X, np.ones((len(X), 5))]), y)
+    assert len(model.warnings_) == 5
 
 
 @pytest.mark.parametrize("estimator", TRANSFORMERS)
@@ -90,7 +102,10 @@ def test_before_another_classifier(estimator, after, wine):
 @pytest.mark.parametrize("estimator", [SVMLClassifier, SVML, NCA, LMNN])
 def test_n_components(estimator, wine):
     model = estimator(n_components=2).fit(*wine)
-    assert model.form_ == "rank=2" and model.components_.shape == (2, 13)
+    assert model.form_ == "low_rank" and model.n_components_ == 2 and model.components_.shape == (2, 13)
+    if estimator in (SVMLClassifier, SVML):
+        explicit = estimator(form="low_rank", n_components=2).fit(*wine)
+        assert explicit._model.to_bytes() == model._model.to_bytes()
     prefix = estimator.__name__.lower()
     assert list(model.get_feature_names_out()) == [f"{prefix}0", f"{prefix}1"]
 
@@ -100,13 +115,15 @@ def test_trace(cancer):
     trace = pd.DataFrame(model.trace_)
     assert list(trace["iteration"]) == list(range(len(trace)))
     assert set(trace["form"]) >= {"sphere", "diagonal"} and (trace["cost"] > 0).all()
-    assert trace["hold_error"].isna().all()
+    assert trace["stopping_error"].isna().all()
+    assert {"step_length", "support_vectors", "train_error", "valid_error"} <= set(trace)
     assert model.n_iter_ == len(trace) - 1
-    assert model.trace_["cost"][model.best_iter_] == model.cost_
+    assert model.trace_["cost"][model.best_iter_] == model.C_
     assert model.stop_reason_ in {"tolerance", "minimum"}
     assert sum(candidate["chosen"] for candidate in model.candidates_) == 1
-    hold = SVMLClassifier(criterion="hold_out", form="full").fit(*cancer).trace_
-    assert not np.isnan(hold["hold_error"]).any() and set(hold["form"]) == {"full"}
+    early = SVMLClassifier(validation="hold_out", form="full", tol=0, patience=2).fit(*cancer)
+    assert not np.isnan(early.trace_["stopping_error"]).any() and set(early.trace_["form"]) == {"full"}
+    assert early.stop_reason_ == "early_stopping"
     rival = LMNN().fit(*cancer)
     assert rival.trace_["gap"][-1] <= rival.tol and rival.stop_reason_ == "tolerance"
 
@@ -167,8 +184,8 @@ def test_grid_search_and_pipeline(wine):
     grid = {"metric__form": ["sphere", "diagonal"], "neighbours__n_neighbors": [1, 5]}
     search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2).fit(*wine)
     assert search.best_score_ > 0.93
-    search = GridSearchCV(SVMLClassifier(), {"lambda_": [0.01, 0.1]}, cv=3, error_score="raise").fit(*wine)
-    assert search.best_params_["lambda_"] in (0.01, 0.1) and search.best_score_ > 0.93
+    search = GridSearchCV(SVMLClassifier(), {"regularization": [0.01, 0.1]}, cv=3, error_score="raise").fit(*wine)
+    assert search.best_params_["regularization"] in (0.01, 0.1) and search.best_score_ > 0.93
 
 
 def test_column_transformer(wine_frame):
@@ -274,28 +291,36 @@ def test_random_state(small):
     ("estimator", "message"),
     [
         (SVMLClassifier(tol=-1), "'tol' parameter of SVMLClassifier must be finite and at least 0. Got -1"),
-        (SVMLClassifier(tol="x"), "'tol' parameter of SVMLClassifier must be a finite number. Got 'x'"),
-        (SVMLClassifier(tol=float("nan")), "'tol' parameter of SVMLClassifier must be finite. Got nan"),
-        (NCA(max_iter=1.5), "'max_iter' parameter of NCA must be an integer that is not negative. Got 1.5"),
+        (SVMLClassifier(tol="x"), "'tol' parameter of SVMLClassifier must be a number of at least 0. Got 'x'"),
+        (SVMLClassifier(tol=float("nan")), "'tol' parameter of SVMLClassifier must be a number of at least 0. Got nan"),
+        (NCA(max_iter=1.5), "'max_iter' parameter of NCA must be an integer of at least 0. Got 1.5"),
         (NCA(n_components=5), "'n_components' parameter of NCA must be between 1 and the number of features, 4"),
-        (SVML(n_components=0), "'n_components' parameter of SVML must be an integer in the range"),
-        (SVML(n_components=9), "'n_components' parameter of SVML must be between 1 and the number"),
-        (SVML(2, form="full"), "'n_components' parameter of SVML must be None if form='full' is given"),
-        (SVML(form="rank=9"), "'form' parameter of SVML must be between 1 and the number of features, 4"),
-        (SVML(form="cube"), "'form' parameter of SVML must be sphere, diagonal, full or rank=R"),
-        (SVML(criterion="k_fold=1"), "'criterion' parameter of SVML must be hold_out"),
-        (SVML(surrogate="step"), "'surrogate' parameter of SVML must be one of 'sigmoid', 'logistic'"),
-        (SVML(learn_cost=3), "'learn_cost' parameter of SVML must be True or False. Got 3"),
-        (SVML(lambda_=0), "'lambda_' parameter of SVML must be positive and finite. Got 0"),
+        (NCA(n_components="x"), "'n_components' parameter of NCA must be an integer of at least 1, or None"),
+        (SVML(form="low_rank"), "'n_components' parameter of SVML must be an integer in the range"),
+        (SVML(form="low_rank", n_components=0), "'n_components' parameter of SVML must be an integer in the"),
+        (SVML(form="low_rank", n_components=9), "'n_components' parameter of SVML must be between 1 and the"),
+        (SVML(form="full", n_components=2), "'n_components' parameter of SVML must be None with form='full'"),
+        (SVML(n_components=2.5), "'n_components' parameter of SVML must be an integer in the range [1, "),
+        (SVML(form="rank=2"), "'form' parameter of SVML must be 'auto', 'sphere', 'diagonal', 'full' or"),
+        (SVML(validation=1), "'validation' parameter of SVML must be an integer of at least 2, 'hold_out' or 'loo'"),
+        (SVML(validation="k_fold=5"), "'validation' parameter of SVML must be an integer of at least 2, 'hold_out' or 'loo'"),
+        (SVML(surrogate="step"), "'surrogate' parameter of SVML must be squared_hinge, sigmoid or logistic"),
+        (SVML(solver="newton"), "'solver' parameter of SVML must be 'lbfgs' or 'cg'"),
+        (SVML(solver=[]), "'solver' parameter of SVML must be 'lbfgs' or 'cg'"),
+        (SVML(init="zero"), "'init' parameter of SVML must be scaled, identity or gradients"),
+        (NCA(init="gradients"), "'init' parameter of NCA must be identity or scaled"),
+        (SVML(learn_C=3), "'learn_C' parameter of SVML must be True or False. Got 3"),
+        (SVML(C_init=-1), "'C_init' parameter of SVML must be between 0.001 and 10000. Got -1"),
+        (SVML(regularization=0), "'regularization' parameter of SVML must be positive and finite. Got 0"),
         (SVML(class_weight="odd"), "'class_weight' parameter of SVML must be a dict, 'balanced' or None"),
         (SVML(class_weight={0: 1e99}), "'class_weight' parameter of SVML must be between 1e-9 and 1e9"),
         (SVML(time_limit=0), "'time_limit' parameter of SVML must be a positive number of seconds"),
         (SVML(callbacks=3), "'callbacks' parameter of SVML must be a callable"),
-        (SVML(random_state=-1), "'random_state' parameter of SVML must be an integer that is not negative"),
-        (LMNN(neighbours=0), "'neighbours' parameter of LMNN must be at least 1. Got 0"),
-        (ITML(bounds=(1.0,)), "'bounds' parameter of ITML must be a pair of numbers"),
-        (ITML(prior=[]), "'prior' parameter of ITML must be a finite number"),
-        (ITML(gamma=object()), "'gamma' parameter of ITML must be a number"),
+        (SVML(random_state=-1), "'random_state' parameter of SVML must be an integer of at least 0"),
+        (LMNN(n_neighbors=0), "'n_neighbors' parameter of LMNN must be at least 1. Got 0"),
+        (ITML(bounds=(1.0,)), "'bounds' parameter of ITML must be a pair of positive numbers, or None"),
+        (ITML(prior=[]), "'prior' parameter of ITML must be a positive number, or None"),
+        (ITML(gamma=object()), "'gamma' parameter of ITML must be a positive number"),
     ],
 )
 def test_bad_parameters_are_named(estimator, message, small):
@@ -330,8 +355,14 @@ def test_bad_data_are_named(small):
         SVMLClassifier().fit(X, y, sample_weight=np.zeros(len(y)))
     with pytest.raises(ValueError, match="1e-9 and 1e9"):
         SVMLClassifier().fit(X, y, sample_weight=np.full(len(y), 1e-30))
-    with pytest.raises(MemoryError, match="memory_limit"):
+    with pytest.raises(MemoryError, match="raise memory_limit if the computer has that much"):
         SVMLClassifier(memory_limit=1000).fit(X, y)
+
+
+def test_arithmetic_that_fails_is_no_fault_of_the_data(small):
+    with pytest.raises(FloatingPointError, match="not a finite number") as raised:
+        LMNN(mu=1e300).fit(*small, sample_weight=np.full(80, 1e9))
+    assert not isinstance(raised.value, ValueError)
 
 
 @pytest.mark.parametrize("estimator", ALL)

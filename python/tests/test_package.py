@@ -11,17 +11,19 @@ import numpy as np
 import pytest
 
 import svml
-from svml import _core, _displays, _estimators
+from svml import _core, _displays, _itml, _lmnn, _load, _nca, _svml
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 
-@pytest.mark.parametrize("module", [svml, _estimators, _displays], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [svml, _svml, _nca, _lmnn, _itml, _load, _displays], ids=lambda module: module.__name__
+)
 def test_examples_of_docstrings(module):
     with np.printoptions(legacy="1.25"):
         result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert result.failed == 0 and result.attempted > 3
+    assert result.failed == 0 and result.attempted > 2
 
 
 def test_every_public_name_is_documented():
@@ -31,6 +33,7 @@ def test_every_public_name_is_documented():
         if not inspect.isclass(item) or issubclass(item, Exception):
             continue
         doc = inspect.getdoc(item)
+        assert "See Also\n--------" in doc and ("Display" in name or "References\n----------" in doc), name
         for parameter in inspect.signature(item).parameters:
             if "Display" not in name:
                 assert re.search(rf"^{parameter} : ", doc, re.M), f"{name}: {parameter}"

@@ -97,7 +97,7 @@ def test_one_model_answers_many_threads(cancer):
 def test_dask_gives_the_results_of_one_process(serial, wine):
     distributed = pytest.importorskip("distributed")
     X, y = wine
-    search = GridSearchCV(SVMLClassifier(), {"form": ["sphere", "diagonal"], "lambda_": [0.01, 0.1]}, cv=3)
+    search = GridSearchCV(SVMLClassifier(), {"form": ["sphere", "diagonal"], "regularization": [0.01, 0.1]}, cv=3)
     alone = search.fit(X, y)
     expected = alone.cv_results_["mean_test_score"].copy()
     decision = alone.decision_function(X)

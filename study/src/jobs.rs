@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use svml::optimise::Stop;
+use svml::Stop;
 
 /// Something to measure. Its parts are its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub struct Measured {
     pub error: f64,
     /// Seconds of the fit.
     pub seconds: f64,
-    /// Processor seconds of the fit, of all threads together: other work on the machine lengthens them
+    /// Processor seconds of the fit, of all threads together: other work on the computer lengthens them
     /// little.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<f64>,
@@ -53,7 +53,8 @@ pub struct Header {
     /// The day, as 2000-12-31.
     pub date: String,
     /// Processor, threads and system.
-    pub machine: String,
+    #[serde(rename = "machine")]
+    pub computer: String,
     /// The programs and their versions.
     pub versions: String,
 }
@@ -229,7 +230,7 @@ mod tests {
     fn measured(seed: u64) -> Measured {
         let job = Job { data: "set".to_owned(), seed, method: "m".to_owned() };
         let (cost, support) = (Some(1.5), Some(20));
-        let (form, stop) = ("full".to_owned(), Some(Stop::HoldOut));
+        let (form, stop) = ("full".to_owned(), Some(Stop::EarlyStopping));
         Measured { job, error: 0.25, seconds: 0.5, processor: None, form, cost, support, stop }
     }
 
@@ -242,7 +243,7 @@ mod tests {
             if job.seed == 2 { Err("stop".to_owned()) } else { Ok(measured(job.seed)) }
         };
         assert_eq!(Results::open(&path).unwrap().run(&plan, |_| 1.0, stop), Err("stop".to_owned()));
-        // A line that was being written when the machine went down.
+        // A line that was being written when the computer went down.
         let mut text = fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 2);
         text.push_str("{\"data\":\"set\",\"se");
@@ -273,13 +274,22 @@ mod tests {
         assert!(message.contains("line 1"), "{message}");
     }
 
+    /// Files of former versions call the rows for early stopping the hold-out rows.
+    #[test]
+    fn former_reasons_to_stop_are_read() {
+        let line = "{\"data\":\"set\",\"seed\":1,\"method\":\"m\",\"error\":0.5,\"seconds\":1.0,\"form\":\"full\",\"stop\":\"hold_out\"}\n";
+        let mut table = Table::default();
+        table.take_lines(Path::new("former"), line).unwrap();
+        assert_eq!(table.get(&measured(1).job).and_then(|m| m.stop), Some(Stop::EarlyStopping));
+    }
+
     #[test]
     fn files_are_read_together_and_the_first_counts() {
         let folder = tempfile::tempdir().unwrap();
         let paths = [folder.path().join("a.jsonl"), folder.path().join("b.jsonl")];
         let header = |date: &str| Header {
             date: date.to_owned(),
-            machine: "m".to_owned(),
+            computer: "m".to_owned(),
             versions: "v".to_owned(),
         };
         for (k, path) in paths.iter().enumerate() {
@@ -294,7 +304,7 @@ mod tests {
         assert_eq!(table.headers(), [&header("2001-02-03")]);
         assert_eq!(table.all().count(), 3);
         assert_eq!(table.get(&measured(7).job).map(|m| m.error), Some(0.0));
-        assert_eq!(table.get(&measured(1).job).and_then(|m| m.stop), Some(Stop::HoldOut));
+        assert_eq!(table.get(&measured(1).job).and_then(|m| m.stop), Some(Stop::EarlyStopping));
         assert!(Table::read(&[folder.path().join("none")]).is_err());
     }
 

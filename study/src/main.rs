@@ -10,8 +10,8 @@
 #![allow(clippy::print_stderr, clippy::print_stdout)]
 
 mod accuracy;
+mod computer;
 mod jobs;
-mod machine;
 mod methods;
 mod paper;
 mod statistics;
@@ -67,7 +67,7 @@ enum Command {
         /// A page with a place for the short tables [default: README.md]
         #[arg(long, value_name = "FILE")]
         readme: Option<PathBuf>,
-        /// Do only every N-th job from the i-th on, and write no report: N machines, or N processes,
+        /// Do only every N-th job from the i-th on, and write no report: N computers, or N processes,
         /// each with its own i from 1 to N, do them all
         #[arg(long, value_name = "i/N")]
         shard: Option<Shard>,

@@ -1,13 +1,10 @@
-//! The methods by name.
+//! The methods by name. A name stands in the results files and stays; what it means is the text of a
+//! [`Method`].
 
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
-use svml::criterion::Criterion;
-use svml::learn::{Itml, Lmnn, Nca};
-use svml::loss::Surrogate;
-use svml::params::{FormChoice, Start};
-use svml::{Dataset, Form, Grid, Model, Params, Rival};
+use svml::{Dataset, Method, Model};
 
 use crate::jobs::{Job, Measured};
 
@@ -16,108 +13,128 @@ pub const GRID: &str = "grid";
 /// Name of what a user gets who chooses nothing.
 pub const DEFAULT: &str = "default";
 
-/// Methods that the defaults are compared with, and what they are.
-pub const OTHERS: [(&str, &str); 4] = [
-    ("paper", "`Params::paper()`: full, hold-out, sigmoid"),
-    ("sphere", "the default criterion, sphere only"),
-    ("diagonal", "the default criterion, diagonal only"),
-    ("full", "the default criterion, full only"),
+/// A method with its name in the results files.
+pub struct Named {
+    /// The name.
+    pub name: &'static str,
+    /// What it is, for [`Method`].
+    text: &'static str,
+    /// What it is, for readers.
+    pub words: &'static str,
+}
+
+const fn named(name: &'static str, text: &'static str, words: &'static str) -> Named {
+    Named { name, text, words }
+}
+
+/// The protocol of the paper with a form of the metric.
+macro_rules! paper {
+    ($form:literal) => {
+        concat!(
+            "svml:",
+            $form,
+            ",criterion=hold_out,surrogate=sigmoid,lambda=0.1",
+            ",optimiser=conjugate_gradients,tolerance=0.001"
+        )
+    };
+}
+
+/// What is compared first of all.
+const FIRST: [Named; 2] = [
+    named(GRID, "euclidean", "the Euclidean SVM with a grid of 5 folds"),
+    named(DEFAULT, "svml", "the default"),
+];
+
+/// Methods that the defaults are compared with.
+pub const OTHERS: [Named; 4] = [
+    named("paper", paper!("full"), "`Svml::paper()`: full, hold-out, sigmoid"),
+    named("sphere", "svml:sphere", "the default criterion, sphere only"),
+    named("diagonal", "svml:diagonal", "the default criterion, diagonal only"),
+    named("full", "svml:full", "the default criterion, full only"),
 ];
 
 /// What else was tried before the defaults were fixed.
-pub const TRIED: [(&str, &str); 13] = [
-    ("diagonal-l0.01", "diagonal, 5 folds, squared hinge, lambda 0.01"),
-    ("diagonal-l0.1", "diagonal, 5 folds, squared hinge, lambda 0.1"),
-    ("diagonal-10fold", "diagonal, 10 folds, squared hinge"),
-    ("diagonal-logistic", "diagonal, 5 folds, logistic a = 3, lambda 0.01"),
-    ("diagonal-sigmoid", "diagonal, 5 folds, sigmoid a = 5, lambda 0.1"),
-    ("diagonal-loo", "diagonal, leave-one-out, logistic a = 3, lambda 0.01"),
-    ("sphere-loo", "sphere, leave-one-out, logistic a = 3"),
-    ("full-loo", "full, leave-one-out, logistic a = 3, lambda 0.1"),
-    ("gradients-diagonal", "diagonal of the gradient outer product, only scale and C learned"),
-    ("gradients-full", "gradient outer product, only scale and C learned"),
-    ("auto-l0.01", "auto, lambda 0.01"),
-    ("auto-logistic", "auto, logistic a = 3"),
-    ("auto-loo", "auto, leave-one-out, squared hinge"),
+pub const TRIED: [Named; 13] = [
+    named(
+        "diagonal-l0.01",
+        "svml:diagonal,lambda=0.01",
+        "diagonal, 5 folds, squared hinge, lambda 0.01",
+    ),
+    named(
+        "diagonal-l0.1",
+        "svml:diagonal,lambda=0.1",
+        "diagonal, 5 folds, squared hinge, lambda 0.1",
+    ),
+    named(
+        "diagonal-10fold",
+        "svml:diagonal,criterion=k_fold=10",
+        "diagonal, 10 folds, squared hinge",
+    ),
+    named(
+        "diagonal-logistic",
+        "svml:diagonal,surrogate=logistic,steepness=3,lambda=0.01",
+        "diagonal, 5 folds, logistic a = 3, lambda 0.01",
+    ),
+    named(
+        "diagonal-sigmoid",
+        "svml:diagonal,surrogate=sigmoid,lambda=0.1",
+        "diagonal, 5 folds, sigmoid a = 5, lambda 0.1",
+    ),
+    named(
+        "diagonal-loo",
+        "svml:diagonal,criterion=leave_one_out,surrogate=logistic,steepness=3,lambda=0.01",
+        "diagonal, leave-one-out, logistic a = 3, lambda 0.01",
+    ),
+    named(
+        "sphere-loo",
+        "svml:sphere,criterion=leave_one_out,surrogate=logistic,steepness=3,lambda=0.01",
+        "sphere, leave-one-out, logistic a = 3",
+    ),
+    named(
+        "full-loo",
+        "svml:full,criterion=leave_one_out,surrogate=logistic,steepness=3,lambda=0.1",
+        "full, leave-one-out, logistic a = 3, lambda 0.1",
+    ),
+    named(
+        "gradients-diagonal",
+        "svml:diagonal,init=gradients,max_iterations=0",
+        "diagonal of the gradient outer product, only scale and C learned",
+    ),
+    named(
+        "gradients-full",
+        "svml:full,init=gradients,max_iterations=0",
+        "gradient outer product, only scale and C learned",
+    ),
+    named("auto-l0.01", "svml:lambda=0.01", "auto, lambda 0.01"),
+    named("auto-logistic", "svml:surrogate=logistic,steepness=3", "auto, logistic a = 3"),
+    named("auto-loo", "svml:criterion=leave_one_out", "auto, leave-one-out, squared hinge"),
 ];
 
-fn params(name: &str) -> Option<Params> {
-    let base = Params::default;
-    let form = |form: Form| FormChoice::Fixed(form);
-    let logistic =
-        || Params { surrogate: Surrogate::Logistic, steepness: 3.0, ..Params::default() };
-    let loo = |form: FormChoice, lambda: f64| Params {
-        criterion: Criterion::LeaveOneOut,
-        form,
-        lambda,
-        ..logistic()
-    };
-    let gradients = |form: Form| Params {
-        form: form.into(),
-        start: Start::Gradients,
-        max_iterations: 0,
-        ..Params::default()
-    };
-    Some(match name {
-        DEFAULT => base(),
-        "paper" | "svml" => Params::paper(),
-        "svml-sphere" => Params { form: form(Form::Sphere), ..Params::paper() },
-        "svml-diag" => Params { form: form(Form::Diagonal), ..Params::paper() },
-        "sphere" => Params { form: form(Form::Sphere), ..base() },
-        "diagonal" => Params { form: form(Form::Diagonal), ..base() },
-        "full" => Params { form: form(Form::Full), ..base() },
-        "diagonal-l0.01" => Params { form: form(Form::Diagonal), lambda: 0.01, ..base() },
-        "diagonal-l0.1" => Params { form: form(Form::Diagonal), lambda: 0.1, ..base() },
-        "diagonal-10fold" => {
-            Params { form: form(Form::Diagonal), criterion: Criterion::KFold(10), ..base() }
-        }
-        "diagonal-logistic" => Params { form: form(Form::Diagonal), lambda: 0.01, ..logistic() },
-        "diagonal-sigmoid" => Params {
-            form: form(Form::Diagonal),
-            surrogate: Surrogate::Sigmoid,
-            lambda: 0.1,
-            ..base()
-        },
-        "diagonal-loo" => loo(form(Form::Diagonal), 0.01),
-        "sphere-loo" => loo(form(Form::Sphere), 0.01),
-        "full-loo" => loo(form(Form::Full), 0.1),
-        "gradients-diagonal" => gradients(Form::Diagonal),
-        "gradients-full" => gradients(Form::Full),
-        "auto-l0.01" => Params { lambda: 0.01, ..base() },
-        "auto-logistic" => logistic(),
-        "auto-loo" => Params { criterion: Criterion::LeaveOneOut, ..base() },
-        _ => return None,
-    })
-}
-
-/// The learner before a grid, if there is one, and the grid: `euclid-3`, `nca-5`.
-fn with_grid(name: &str) -> Option<(Option<Rival>, Grid)> {
-    let (learner, folds) = name.split_once('-')?;
-    let learner = match learner {
-        "euclid" => None,
-        "itml" => Some(Itml::default().into()),
-        "nca" => Some(Nca::default().into()),
-        "lmnn" => Some(Lmnn::default().into()),
-        _ => return None,
-    };
-    let folds = folds.parse().ok()?;
-    Some((learner, Grid { folds, memory_limit: MEMORY, ..Grid::default() }))
-}
+/// The paper's own methods, under the names of its tables.
+const OF_THE_PAPER: [Named; 3] = [
+    named("svml-sphere", paper!("sphere"), "SVML-Sphere"),
+    named("svml-diag", paper!("diagonal"), "SVML-Diag"),
+    named("svml", paper!("full"), "SVML"),
+];
 
 /// Bytes that a fit may take. Leave-one-out keeps five matrices of all training rows, 9.3 GB for gamma;
 /// five folds on as many threads six.
 const MEMORY: u64 = 12 << 30;
 
-/// Trains by the method of a name.
-pub fn fit(name: &str, data: &Dataset) -> Result<Model, String> {
-    let fitted = match (name, params(name), with_grid(name)) {
-        (GRID, ..) => Model::fit_euclidean(data, &Grid::default()),
-        (_, Some(params), _) => Model::fit(data, &Params { memory_limit: MEMORY, ..params }),
-        (_, _, Some((Some(learner), grid))) => Model::fit_after(data, learner, &grid),
-        (_, _, Some((None, grid))) => Model::fit_euclidean(data, &grid),
-        _ => return Err(format!("no method is called {name}")),
+/// The method of a name: one of those above, or a grid with its folds, alone or after a learner, as in
+/// `euclid-3` and `nca-5`.
+pub fn method(name: &str) -> Result<Method, String> {
+    let mut all = FIRST.iter().chain(&OTHERS).chain(&TRIED).chain(&OF_THE_PAPER);
+    let text = match (all.find(|named| named.name == name), name.split_once('-')) {
+        (Some(named), _) => named.text.to_owned(),
+        (None, Some(("euclid", folds))) => format!("euclidean:folds={folds}"),
+        (None, Some((learner, folds))) => format!("{learner}+svm:folds={folds}"),
+        (None, None) => return Err(format!("no method is called {name}")),
     };
-    fitted.map_err(|e| format!("{name}: {e}"))
+    let failed = |e: svml::Error| format!("no method is called {name}: {e}");
+    let mut method: Method = text.parse().map_err(failed)?;
+    method.set("memory_limit", &MEMORY.to_string()).map_err(failed)?;
+    Ok(method)
 }
 
 /// Processor time of the program so far.
@@ -128,17 +145,18 @@ fn processor_seconds() -> f64 {
 
 /// Does a job: trains on the one part, tests on the other.
 pub fn measure(job: &Job, train: &Dataset, test: &Dataset) -> Result<Measured, String> {
-    let failed = |e: String| format!("{} {}: {e}", job.data, job.seed);
+    let failed = |e: svml::Error| format!("{} {}, {}: {e}", job.data, job.seed, job.method);
+    let method = method(&job.method)?;
     let (started, before) = (Instant::now(), processor_seconds());
-    let model = fit(&job.method, train).map_err(failed)?;
+    let model = Model::fit(train, method).map_err(failed)?;
     let (seconds, processor) = (started.elapsed().as_secs_f64(), processor_seconds() - before);
     Ok(Measured {
         job: job.clone(),
-        error: model.error(test).map_err(|e| failed(e.to_string()))?,
+        error: model.error_rate(test).map_err(failed)?,
         seconds,
         processor: Some(processor),
         form: model.metric().form().to_string(),
-        cost: Some(model.cost()),
+        cost: model.cost(),
         support: Some(model.support_rows().len()),
         stop: model.report().stop,
     })
@@ -147,18 +165,35 @@ pub fn measure(job: &Job, train: &Dataset, test: &Dataset) -> Result<Measured, S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paper::METHODS;
+    use svml::learners::Nca;
+    use svml::{Form, GridSearch, Svml};
 
     #[test]
     fn every_name_has_a_method() {
-        for (name, _) in OTHERS.iter().chain(&TRIED) {
-            assert!(params(name).is_some(), "{name}");
+        let of_accuracy = FIRST.iter().chain(&OTHERS).chain(&TRIED).map(|named| named.name);
+        for name in of_accuracy.chain(METHODS.iter().map(|method| method.name)) {
+            assert!(method(name).is_ok(), "{name}: {:?}", method(name));
+        }
+        for name in ["", "other", "sklearn-5", "nca-many", "svml-cube"] {
+            assert!(method(name).is_err(), "{name}");
         }
     }
 
     #[test]
-    fn a_grid_may_follow_a_learner() {
-        assert!(matches!(with_grid("euclid-1"), Some((None, Grid { folds: 1, .. }))));
-        assert!(matches!(with_grid("nca-3"), Some((Some(Rival::Nca(_)), Grid { folds: 3, .. }))));
-        assert!(with_grid("svml-diag").is_none() && params("svml-diag").is_some());
+    fn texts_mean_what_they_say() {
+        let (folds, memory_limit) = (3, MEMORY);
+        let grid = GridSearch { folds, memory_limit, ..GridSearch::default() };
+        let paper = |form: Form| Svml { form: form.into(), memory_limit, ..Svml::paper() };
+        for (name, expected) in [
+            ("paper", paper(Form::Full).into()),
+            ("svml", paper(Form::Full).into()),
+            ("svml-diag", paper(Form::Diagonal).into()),
+            (DEFAULT, Svml { memory_limit, ..Svml::default() }.into()),
+            ("euclid-3", grid.clone().into()),
+            ("nca-3", Method::SvmAfter { learner: Nca::default().into(), grid }),
+        ] {
+            assert_eq!(method(name), Ok(expected), "{name}");
+        }
     }
 }

@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use svml::criterion::Criterion;
 use svml::data::{Categories, Delimiter, Format, Missing};
-use svml::params::FormChoice;
+use svml::{ClassWeight, Criterion, FormChoice};
 
-use crate::method::Choice;
+use crate::method::{self, MethodArg, MethodList};
 
 /// A support vector machine that learns its own metric.
 ///
-/// The kernel is k(x, z) = exp(-|L (x - z)|^2); the matrix L and C are learned together with the machine, so
-/// there is no grid and nothing to tune. Start with `svml demo`, or with `svml train DATA -o MODEL`.
+/// The kernel is k(x, z) = exp(-|L (x - z)|^2). The matrix L and C are learned together with the SVM, so there
+/// is no grid search and nothing to tune. Start with `svml demo`, or with `svml train DATA -o MODEL`.
 #[derive(Parser, Debug)]
 #[command(name = "svml", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -25,15 +24,15 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Results go to standard output, messages and progress to standard error; - stands for standard input or \
-output. Exit codes: 0 done, 1 failure while running, 2 wrong usage, 3 bad data, 130 interrupted.";
+output. Exit codes: 0 success, 1 failure while running, 2 wrong usage, 3 bad data, 130 interrupted.";
 
 /// Options of every command.
 #[derive(Args, Clone, Debug)]
 pub struct Global {
-    /// No messages and no progress; results and errors only
+    /// Print results and errors only, no messages and no progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Threads to use; results are the same for any number [default: all cores]
+    /// Number of threads; results are the same for any number [default: all cores]
     #[arg(long, global = true, value_name = "N")]
     pub threads: Option<usize>,
 }
@@ -41,31 +40,33 @@ pub struct Global {
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Learn metric, C and classifier from a table
-    Train(Train),
+    /// Learn a metric and a classifier from a table
+    Train(Box<Train>),
     /// Classify rows
     Predict(Predict),
     /// Measure a model on rows whose classes are known
     Evaluate(Evaluate),
     /// Map rows by the learned metric, scaling included: z = L (x - mean) / scale
     Transform(Transform),
-    /// Compare methods on the same random splits, four fifths to train on, one fifth to test on
+    /// Compare methods on the same random splits: four fifths of the rows train, one fifth tests
     Compare(Compare),
     /// Explain what a model has learned
     Show(Show),
+    /// List the parameters of a method: what each does, what it may be and its default
+    Parameters(Parameters),
     /// Draw a model
     Plot(Plot),
     /// Write a model for another program
     Export(Export),
-    /// The nine data sets of the paper
+    /// List or download the nine data sets of the paper
     #[command(subcommand)]
     Data(Data),
-    /// See it work: data with a known answer, a fit, a comparison and pictures, in seconds
+    /// See it work in seconds: data with a known answer, a fit, a comparison and pictures
     Demo(Demo),
-    /// Train with LIBSVM's options; writes a LIBSVM model and the map beside it
+    /// Train with the options of LIBSVM's svm-train; writes a LIBSVM model and, beside it, the map of the rows
     #[command(disable_help_flag = true)]
     SvmTrain(LibsvmArgs),
-    /// Predict with LIBSVM's options
+    /// Predict with the options of LIBSVM's svm-predict
     #[command(disable_help_flag = true)]
     SvmPredict(LibsvmArgs),
     /// Print completions for a shell
@@ -87,14 +88,14 @@ pub struct Reading {
     /// Format of the data: csv (any table of cells) or libsvm [default: found from the content]
     #[arg(long, value_parser = parsed::<Format>, value_name = "FORMAT")]
     pub format: Option<Format>,
-    /// What separates cells: comma, semicolon, tab or spaces [default: found from the content]
+    /// What separates the cells of a row: comma, semicolon, tab or spaces [default: found from the content]
     #[arg(long, value_parser = parsed::<Delimiter>, value_name = "DELIMITER")]
     pub delimiter: Option<Delimiter>,
-    /// The first row is data, not names [default: found from the content]
+    /// The first row holds data, not the names of the columns [default: found from the content]
     #[arg(long)]
     pub no_header: bool,
-    /// Folder of the paper's data sets, for DATA such as uci:credit [default: SVML_DATA, else where
-    /// `svml data fetch` puts them]
+    /// Folder of the paper's data sets, for DATA such as uci:credit [default: the environment variable SVML_DATA,
+    /// otherwise the folder that `svml data fetch` uses]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
@@ -104,15 +105,15 @@ pub struct Reading {
 pub struct TrainingData {
     /// The data: a file, - for standard input, or uci:NAME
     pub data: String,
-    /// Column of the classes, by name or by number from 1 [default: the last]
+    /// Column that holds the classes, by its name or its number from 1 [default: the last]
     #[arg(long, value_name = "COL")]
     pub target: Option<String>,
-    /// What to do with missing values: refuse, drop (leave out such rows) or impute (mean of numbers, most
-    /// frequent category)
+    /// What to do with missing values: refuse them, drop (leave out such rows) or impute (the mean of a column
+    /// of numbers, the most frequent category of the others)
     #[arg(long, value_parser = parsed::<Missing>, default_value = "refuse", value_name = "WHAT")]
     pub missing: Missing,
-    /// How text columns become numbers: codes (0, 1, ... in sorted order) or onehot (a column of zeros and
-    /// ones for each text)
+    /// How columns of text become numbers: codes (0, 1, ... in sorted order) or onehot (a column of zeros and
+    /// ones for each different text)
     #[arg(long, value_parser = parsed::<Categories>, default_value = "codes", value_name = "HOW")]
     pub categories: Categories,
     /// How the file is read.
@@ -120,39 +121,46 @@ pub struct TrainingData {
     pub reading: Reading,
 }
 
-/// How to learn.
+/// How to learn. What is not given stays as the method has it.
 #[derive(Args, Clone, Debug)]
 pub struct Learning {
-    /// Structure of L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full (all
-    /// entries), rank=R (a map into R dimensions), or auto, which learns a sphere and what it leads
-    /// to, diagonal or low rank, and chooses by the errors on rows held out [default: auto]
+    /// Structure of the matrix L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full
+    /// (all entries), rank=R (a map into R dimensions), or auto, which tries several and compares them on
+    /// validation rows. A method other than svml that has a parameter rank takes rank=R only [default: auto]
     #[arg(long, value_parser = parsed::<FormChoice>, value_name = "FORM")]
     pub form: Option<FormChoice>,
-    /// How metric and C are validated while they are learned: k_fold=K (each of K parts by machines
-    /// trained on the others), hold_out (half of the rows train, a quarter validates, a quarter says when
-    /// to stop) or leave_one_out (in closed form) [default: k_fold=5]
+    /// How L and C are validated while they are learned: k_fold=K (each of K parts of the rows is classified
+    /// by SVMs trained on the other parts), hold_out (half of the rows train, a quarter validates, a quarter is
+    /// for early stopping) or leave_one_out (in closed form) [default: k_fold=5]
     #[arg(long, value_parser = parsed::<Criterion>, value_name = "CRITERION")]
     pub criterion: Option<Criterion>,
-    /// As in the paper: a full L, the hold-out criterion on the sigmoid 1/(1 + exp(5 z)) of the margins z
-    /// instead of the squared hinge max(0, 1 - z)^2, conjugate gradients; what is given besides holds
+    /// Learn as in the paper: a full matrix L, the hold-out criterion, the sigmoid 1/(1 + exp(5 z)) of the margins
+    /// z instead of the squared hinge max(0, 1 - z)^2, and conjugate gradients. Options given explicitly take
+    /// precedence.
     #[arg(long)]
     pub paper: bool,
-    /// Weights of the classes: none, or balanced (every class counts the same: rows / (classes x rows of
-    /// the class))
-    #[arg(long, value_enum, default_value = "none", value_name = "WEIGHTS")]
-    pub weights: Weights,
-    /// Seed of the splits; the same data, options and seed give the same model
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub seed: u64,
-}
-
-/// Weights of the classes.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weights {
-    /// All alike.
-    None,
-    /// Every class counts the same.
-    Balanced,
+    /// Weights of the classes: none, balanced (every class counts the same: rows / (classes x rows of the
+    /// class)), or pairs CLASS=WEIGHT such as yes=5,no=1, where a class that is not named has weight 1
+    /// [default: none]
+    #[arg(long, value_parser = method::class_weight, value_name = "WEIGHTS")]
+    pub class_weight: Option<ClassWeight>,
+    /// Seed of everything that is random, such as folds and splits; the same data, options and seed give the same
+    /// model [default: 0]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Most memory for kernel matrices and their factorisations, in bytes or with a unit, such as 4GiB or 500MB
+    /// [default: 8GiB]
+    #[arg(long, value_parser = method::bytes, value_name = "BYTES")]
+    pub memory_limit: Option<u64>,
+    /// Set any parameter of the method, such as --set lambda=0.1; the option can be repeated. `svml parameters
+    /// METHOD` explains all parameters of a method. --set takes precedence over all other options
+    #[arg(long, value_parser = method::name_and_value, value_name = "NAME=VALUE")]
+    pub set: Vec<(String, String)>,
+    /// File with parameters, as a JSON object of names and values such as {"lambda": 0.1, "seed": 3}. For `svml
+    /// train` it may also hold a whole method, as `svml show --json` prints it. Options given explicitly take
+    /// precedence.
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<String>,
 }
 
 /// `svml train`
@@ -164,20 +172,16 @@ pub struct Train {
     /// File for the model
     #[arg(short, long, value_name = "MODEL")]
     pub output: String,
-    /// How to learn: svml (metric, C and machine together), euclidean (width and C by 5-fold
-    /// cross-validation on a grid of 20: sigma^2 in {4, 2, 1, 1/2, 1/4} d, C in {0.1, 1, 10, 100}), or the
-    /// same grid after the metric of another learner: pca (principal components), nca (neighbourhood
-    /// component analysis), lmnn (large margin nearest neighbours) or itml (information-theoretic);
-    /// of these pca, nca and lmnn know --form rank=R
-    #[arg(long, value_parser = parsed::<Choice>, default_value = "svml", value_name = "METHOD")]
-    pub method: Choice,
+    /// What to fit, such as svml, euclidean or nca:rank=2+knn:k=5 [default: svml]
+    #[arg(long, value_parser = parsed::<MethodArg>, value_name = "METHOD", long_help = method::help())]
+    pub method: Option<MethodArg>,
     /// How to learn.
     #[command(flatten)]
     pub learning: Learning,
-    /// Seconds after which the best model so far is taken [default: no limit]
+    /// Seconds after which learning ends with the best model so far [default: no limit]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub time_limit: Option<f64>,
-    /// File for a table of the steps: form, loss, errors, C, support vectors
+    /// File for a table of the steps of learning: loss and, for svml, form, errors, C and support vectors
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
     /// Print the result as JSON
@@ -203,11 +207,11 @@ pub struct Predict {
     /// Model and rows.
     #[command(flatten)]
     pub rows: ModelAndRows,
-    /// File for the predictions, one line for each row; for LIBSVM rows in the form of svm-predict
+    /// File for the predictions, one line for each row; rows in the LIBSVM format get the format of svm-predict
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,
-    /// Add decision values: with two classes h(x), positive for the second; else one for each class, of which
-    /// the largest decides
+    /// Add decision values: with two classes one, h(x), which is positive for the second class; with more classes
+    /// one for each, of which the largest decides
     #[arg(long)]
     pub decision: bool,
     /// Add the probability of each class
@@ -236,7 +240,7 @@ pub struct Transform {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,
     /// Format to write: csv (columns z1, z2, ... and the class, if it is known) or libsvm (for svm-predict with
-    /// a model of `svml export`)
+    /// a model from `svml export`)
     #[arg(long, value_parser = parsed::<Format>, default_value = "csv", value_name = "FORMAT")]
     pub output_format: Format,
 }
@@ -247,11 +251,12 @@ pub struct Compare {
     /// Data to compare on.
     #[command(flatten)]
     pub data: TrainingData,
-    /// Methods, separated by commas: svml, svml:FORM (such as svml:diagonal; else as --form says), pca, nca, lmnn (each also
-    /// with :rank=R), itml, or euclidean, which is always there to be compared with [default:
-    /// svml,euclidean]
-    #[arg(long, value_delimiter = ',', value_parser = parsed::<Choice>, value_name = "METHODS")]
-    pub methods: Vec<Choice>,
+    /// Methods to compare with euclidean, which is always there, separated by commas; `svml train --help` says how
+    /// a method is written. A comma begins a new method where the name of a method follows, as in
+    /// svml:lambda=0.1,seed=3,nca:rank=2; elsewhere it separates parameters. The option can be repeated. Other
+    /// options apply to every method that has such a parameter [default: svml]
+    #[arg(long, value_parser = parsed::<MethodList>, value_name = "METHODS")]
+    pub methods: Vec<MethodList>,
     /// Number of random splits
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=10000))]
     pub splits: u64,
@@ -273,18 +278,29 @@ pub struct Show {
     pub json: bool,
 }
 
+/// `svml parameters`
+#[derive(Args, Clone, Debug)]
+pub struct Parameters {
+    /// The method, written as for `svml train --method`; parameters that it gives are shown with these values
+    #[arg(value_parser = parsed::<MethodArg>, default_value = "svml")]
+    pub method: MethodArg,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What to draw.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Rows in the two leading directions of the metric, over what the model decides
+    /// The rows in the two leading directions of the metric, and what the model decides there
     Map,
-    /// Loss and errors, step by step, form by form
+    /// Loss and errors, step by step, for each form of the metric that was learned
     Trace,
     /// The matrix M = L'L with the names of the features
     Metric,
     /// The diagonal of M, sorted: how much each standardised feature counts
     Relevance,
-    /// Whether probabilities come true
+    /// Calibration: how often rows with a predicted probability belong to the class
     Reliability,
 }
 
@@ -312,8 +328,8 @@ pub struct Plot {
 /// The program to export to.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// LIBSVM's model file: with rows of `svml transform --output-format libsvm`, svm-predict gives the same labels and
-    /// decision values
+    /// LIBSVM's model file; svm-predict gives the same labels and decision values for rows from `svml transform
+    /// --output-format libsvm`
     Libsvm,
 }
 
@@ -335,19 +351,19 @@ pub struct Export {
 pub enum Data {
     /// List the data sets and say which are there
     List {
-        /// Folder of the data sets [default: SVML_DATA, else a folder of your account]
+        /// Folder of the data sets [default: the environment variable SVML_DATA, otherwise a folder of your account]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Download data sets from UCI, checked by sha256; what is there already is not fetched again
+    /// Download data sets from UCI and check their sha256; files that are there already are not fetched again
     Fetch {
         /// Names of data sets, or all
         #[arg(required = true)]
         names: Vec<String>,
-        /// Folder of the data sets [default: SVML_DATA, else a folder of your account]
+        /// Folder of the data sets [default: the environment variable SVML_DATA, otherwise a folder of your account]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
@@ -369,12 +385,12 @@ pub struct LibsvmArgs {
     pub args: Vec<String>,
 }
 
-/// A word of the library, with the library's explanation if it is none.
+/// What the library or this command reads from text, with the explanation why it cannot be read.
 fn parsed<T>(text: &str) -> Result<T, String>
 where
     T: std::str::FromStr<Err = svml::Error>,
 {
-    text.parse().map_err(|error: svml::Error| error.to_string())
+    text.parse().map_err(|error: svml::Error| error.what())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

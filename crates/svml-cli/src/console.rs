@@ -1,4 +1,4 @@
-//! Standard output, standard error and the wish to stop.
+//! Standard output, standard error, and Ctrl-C.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Sets up messages and the handler of Ctrl-C and of the wish to terminate.
+    /// Sets up messages and the handler of Ctrl-C and of SIGTERM.
     pub fn new(global: &Global) -> Result<Self, Failure> {
         let console = Self {
             quiet: global.quiet,
@@ -34,11 +34,6 @@ impl Console {
             .listen()
             .map_err(|e| Failure::Runtime(format!("signals cannot be handled: {e}")))?;
         Ok(console)
-    }
-
-    /// One that says nothing and knows of no interrupt.
-    pub fn silent() -> Self {
-        Self { quiet: true, colour: false, interrupt: Arc::default(), graceful: Arc::default() }
     }
 
     #[cfg(unix)]
@@ -60,7 +55,9 @@ impl Console {
         if again || !self.graceful.load(Ordering::SeqCst) {
             std::process::exit(130);
         }
-        self.always("interrupted: finishing with the best so far (once more ends at once)");
+        self.always(
+            "interrupted: finishing with the best so far (press Ctrl-C again to quit immediately)",
+        );
     }
 
     /// From here on an interrupt raises the flag, which the caller watches, instead of ending the

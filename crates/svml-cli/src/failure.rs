@@ -1,10 +1,13 @@
 //! How the program can fail: one sentence and an exit code.
+//!
+//! The library says what is wrong and carries the remedy as data; the words for the remedy, with the options of
+//! this command, are here.
 
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use svml::Error;
+use svml::{Error, Remedy};
 
 /// Why there is no result.
 #[derive(Debug)]
@@ -50,32 +53,41 @@ impl Failure {
 
     /// A failure of the library while it worked on a file.
     pub fn with_file(name: &str, error: Error) -> Self {
+        Self::with_words(name, &error, remedy_words)
+    }
+
+    /// As [`Failure::with_file`], with other words for the remedies.
+    pub fn with_words(name: &str, error: &Error, words: impl Fn(Remedy) -> String) -> Self {
+        let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {}", words(remedy)));
+        let text = match error {
+            // It has the path, or has nothing to do with the file.
+            Error::Io { .. } | Error::Interrupted => format!("{}{remedy}", what(error)),
+            _ => format!("{name}: {}{remedy}", what(error)),
+        };
         match error {
-            // Knows its path.
-            Error::Io { .. } => Self::Runtime(error.to_string()),
-            Error::Parse { line, message } => {
-                Self::Data(format!("{name}: line {line}: {}", with_options(&message)))
-            }
-            Error::Missing { row, column } => Self::Data(format!(
-                "{name}: line {row}, column {column}: the value is missing; leave such rows out (--missing drop) or fill them (--missing impute) when training"
-            )),
-            Error::OutOfRange { row, column, value, limit } => Self::Data(format!(
-                "{name}: line {row}, column {column}: {value} is outside the range of this program, +-{limit:e}; correct, rescale or drop it"
-            )),
-            Error::UnseenCategory { row, column, value, known } => Self::Data(format!(
-                "{name}: line {row}, column {column}: category '{value}' did not occur in training (known: {known}); correct it, or train with --categories onehot or --missing impute, which accept new categories"
-            )),
-            Error::Parameter { name: "class_weight", .. } => Self::Usage(error.to_string()),
-            Error::Parameter { .. } => Self::Usage(format!("{name}: {error}")),
-            Error::Interrupted => Self::Runtime(
-                "the time limit was over before there was any result; raise --time-limit"
-                    .to_owned(),
-            ),
-            Error::TooLarge { .. } | Error::NotPositiveDefinite { .. } => {
-                Self::Runtime(format!("{name}: {error}"))
-            }
-            _ => Self::Data(format!("{name}: {error}")),
+            Error::Parameter { .. } => Self::Usage(text),
+            Error::Parse { .. }
+            | Error::Missing { .. }
+            | Error::OutOfRange { .. }
+            | Error::UnseenCategory { .. }
+            | Error::NoSuchColumn { .. }
+            | Error::Shape { .. }
+            | Error::NoRows(_)
+            | Error::OneClass { .. }
+            | Error::TooManyClasses { .. }
+            | Error::TooFewRows { .. }
+            | Error::Data { .. }
+            | Error::ModelFile(_)
+            | Error::NotAClassifier
+            | Error::Unsupported(_) => Self::Data(text),
+            // Files, memory, time, and arithmetic that failed.
+            _ => Self::Runtime(text),
         }
+    }
+
+    /// A parameter of the command line that the library refuses.
+    pub fn parameter(error: &Error) -> Self {
+        Self::Usage(error.with_remedy_as(remedy_words))
     }
 
     /// A file of the system that could not be used; `way_out` says what to do.
@@ -90,10 +102,52 @@ impl Failure {
     }
 }
 
-/// The library's advice with the option that follows it.
-fn with_options(message: &str) -> String {
-    message
-        .replace("say that there is no header", "say that there is no header (--no-header)")
-        .replace("give the delimiter", "give the delimiter (--delimiter)")
-        .replace("(missing = drop)", "(--missing drop)")
+/// What is wrong. Rows of a file are found by their line, and nothing but the time limit ends a fit of this
+/// command without a word.
+fn what(error: &Error) -> String {
+    match error {
+        Error::Missing { row, column } => {
+            format!("line {row}, column {column}: the value is missing")
+        }
+        Error::OutOfRange { row, column, value, limit } => format!(
+            "line {row}, column {column}: {value} is outside the range that is accepted, +-{limit:e}"
+        ),
+        Error::UnseenCategory { row, column, value, known } => format!(
+            "line {row}, column {column}: category '{value}' did not occur in the training data (known: {known})"
+        ),
+        Error::Interrupted => "the time limit was reached before there was any result".to_owned(),
+        _ => error.what(),
+    }
+}
+
+/// What to do, in the options of this command.
+pub fn remedy_words(remedy: Remedy) -> String {
+    let words = match remedy {
+        Remedy::DropOrImpute => {
+            "leave such rows out (--missing drop) or fill such values (--missing impute) when training"
+        }
+        Remedy::DropMissing => "leave such rows out (--missing drop)",
+        Remedy::SayNoHeader => "if the first row is data, give --no-header",
+        Remedy::GiveDelimiter => "if cells are separated by something else, give it by --delimiter",
+        Remedy::AcceptNewCategories => {
+            "correct it, or train with --categories onehot or --missing impute, which accept new categories"
+        }
+        Remedy::UseCodes => "use --categories codes",
+        Remedy::RescaleColumn => {
+            "look for values that are wrong or far too large, and rescale or remove such columns"
+        }
+        Remedy::RaiseMemoryLimit => {
+            "raise --memory-limit if the computer has that much, or use fewer rows"
+        }
+        Remedy::UseLessData => "use fewer rows or columns",
+        Remedy::LowerCost => {
+            "use a smaller C, for example by --set initial_cost=0.1 --set learn_cost=false or, for a method with a grid, by --set costs=[0.1,1]"
+        }
+        Remedy::MoreTime => "raise --time-limit",
+        Remedy::TrainClassifier => {
+            "train a classifier: a method that ends in +none learns a metric alone"
+        }
+        _ => return remedy.to_string(),
+    };
+    words.to_owned()
 }

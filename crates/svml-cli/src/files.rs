@@ -4,8 +4,11 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use svml::data::{Format, NewRows, ReadOptions, Target, UciSet, read_text};
-use svml::{Dataset, Model};
+use sha2::{Digest, Sha256};
+use svml::data::{Format, NewRows, ReadOptions, Target};
+use svml::internals::{UciSet, read_text, write_atomically};
+use svml::{Dataset, Error, Model};
+use svml_plot::Picture;
 
 use crate::args::{Reading, TrainingData};
 use crate::console;
@@ -80,7 +83,7 @@ pub fn rows(model: &Model, data: &str, reading: &Reading) -> Result<Rows, Failur
             )));
         }
         let labels = read.y().iter().map(|&c| read.classes()[c].clone()).collect();
-        let rows = NewRows { x: read.x().clone(), labels: Some(labels) };
+        let rows = NewRows::new(read.x().clone(), Some(labels));
         return Ok(Rows { name: data.to_owned(), rows, format: Format::Csv });
     }
     let (name, text) = text(data)?;
@@ -106,7 +109,7 @@ pub fn text(data: &str) -> Result<(String, String), Failure> {
     if data == STREAM {
         let name = "standard input".to_owned();
         let text = read_text(std::io::stdin().lock()).map_err(|e| match e {
-            svml::Error::Io { source, .. } => Failure::Runtime(format!("{name}: {source}")),
+            Error::Io { source, .. } => Failure::Runtime(format!("{name}: {source}")),
             other => Failure::with_file(&name, other),
         })?;
         return Ok((name, text));
@@ -117,7 +120,7 @@ pub fn text(data: &str) -> Result<(String, String), Failure> {
         return Err(Failure::Runtime(format!("{data}: this is a folder; name a file")));
     }
     let text = read_text(open).map_err(|e| match e {
-        svml::Error::Io { source, .. } => Failure::io(path, &source, "check the file"),
+        Error::Io { source, .. } => Failure::io(path, &source, "check the file"),
         other => Failure::with_file(data, other),
     })?;
     Ok((data.to_owned(), text))
@@ -139,11 +142,36 @@ pub fn model(name: &str) -> Result<Model, Failure> {
         })?
     };
     Model::from_bytes(&bytes).map_err(|e| match e {
-        svml::Error::ModelFile(why) => Failure::Data(format!(
+        Error::ModelFile(why) => Failure::Data(format!(
             "{name}: not a usable model file: {why}; give one made by svml train DATA -o MODEL"
         )),
         other => Failure::with_file(name, other),
     })
+}
+
+/// Reads a model that can classify.
+pub fn classifier(name: &str) -> Result<Model, Failure> {
+    let model = model(name)?;
+    match model.is_classifier() {
+        true => Ok(model),
+        false => Err(Failure::with_file(name, Error::NotAClassifier)),
+    }
+}
+
+/// The file of the map beside a LIBSVM model.
+pub fn map_file(model_file: &str) -> String {
+    format!("{model_file}.svml")
+}
+
+/// Writes a picture, as PNG or else as SVG.
+pub fn write_picture(picture: &Picture, png: bool, output: &str) -> Outcome {
+    match png {
+        true => {
+            let bytes = picture.png().map_err(|e| Failure::Runtime(e.to_string()))?;
+            write(output, &bytes)
+        }
+        false => write(output, picture.svg().as_bytes()),
+    }
 }
 
 /// Writes a result to a file or to standard output. A file holds its old content or all of the new.
@@ -171,8 +199,8 @@ pub fn write(name: &str, bytes: &[u8]) -> Outcome {
         // What a link points to is replaced, not the link.
         _ => {
             let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            svml::write_atomically(&target, bytes).map_err(|e| match e {
-                svml::Error::Io { source, .. } => failed(&source),
+            write_atomically(&target, bytes).map_err(|e| match e {
+                Error::Io { source, .. } => failed(&source),
                 other => Failure::Runtime(other.to_string()),
             })
         }
@@ -233,4 +261,14 @@ pub fn data_folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
     variable("SVML_DATA").or_else(|| own.map(|folder| folder.join("svml"))).ok_or_else(|| {
         Failure::Usage("there is no home folder; say where data sets are with --dir".to_owned())
     })
+}
+
+/// sha256 in hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether the file of one of the paper's data sets is the one that was tested.
+pub fn is_tested(set: &UciSet, path: &Path) -> bool {
+    fs::read(path).is_ok_and(|bytes| set.sha256.contains(&sha256(&bytes).as_str()))
 }

@@ -1,7 +1,8 @@
 //! The command `svml`: parse, run, exit code.
 //!
-//! `args` has every option and its help, `command` one file for each command, `method` the learners,
-//! `files` what is read and written, `console` messages, progress and Ctrl-C, `failure` the ways to fail.
+//! `args` has every option and its help, `command` one file for each command, `method` what is fitted and its
+//! parameters, `words` texts and tables about models, `files` what is read and written, `console` messages,
+//! progress and Ctrl-C, `failure` the ways to fail. Commands do not use each other.
 #![allow(clippy::print_stderr)]
 
 mod args;
@@ -10,6 +11,7 @@ mod console;
 mod failure;
 mod files;
 mod method;
+mod words;
 
 use std::process::ExitCode;
 
@@ -50,7 +52,7 @@ fn run(cli: &Cli) -> Outcome {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build_global()
-            .map_err(|e| Failure::Runtime(format!("threads cannot be started: {e}")))?;
+            .map_err(|e| Failure::Runtime(format!("the threads cannot be started: {e}")))?;
     }
     match &cli.command {
         Command::Train(args) => command::train::run(args, &console),
@@ -59,6 +61,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Transform(args) => command::transform::run(args, &console),
         Command::Compare(args) => command::compare::run(args, &console),
         Command::Show(args) => command::show::run(args),
+        Command::Parameters(args) => command::parameters::run(args),
         Command::Plot(args) => command::plot::run(args, &console),
         Command::Export(args) => command::export::run(args, &console),
         Command::Data(args) => command::data::run(args, &console),

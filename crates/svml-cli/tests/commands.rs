@@ -6,7 +6,11 @@ mod sandbox;
 use sandbox::{Sandbox, generated, table};
 use serde_json::Value;
 use svml::data::ReadOptions;
-use svml::{Dataset, Model, Params};
+use svml::internals::folds::random_split;
+use svml::{Dataset, Method, Model, Svml};
+
+/// The columns of a trace of svml.
+const TRACE: &str = "step,form,loss,train_error,valid_error,stopping_error,cost,support_vectors,step_length,seconds\n";
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -30,10 +34,10 @@ fn train_writes_what_the_library_learns() {
     assert!(run.out.contains("Learned a ") && run.out.contains(" with C = "), "{}", run.out);
     assert!(run.out.contains("The model is in m.svml."));
     let data = Dataset::from_path(sandbox.path("train.csv"), &ReadOptions::default()).unwrap();
-    let expected = Model::fit(&data, &Params { seed: 3, ..Params::default() }).unwrap();
+    let expected = Model::fit(&data, Svml { seed: 3, ..Svml::default() }).unwrap();
     assert!(std::fs::read(sandbox.path("m.svml")).unwrap() == expected.to_bytes().unwrap());
     let trace = sandbox.read("t.csv");
-    assert!(trace.starts_with("step,form,loss,train_error,"));
+    assert!(trace.starts_with(TRACE));
     assert!(trace.contains("\n0,sphere,") && trace.contains(",diagonal,"), "{trace}");
     assert_eq!(trace.lines().count(), expected.report().trace.len() + 1);
 }
@@ -95,8 +99,8 @@ fn without_a_form_it_is_chosen_and_said_against_which_others() {
             let rows: Vec<&str> = text.lines().filter(row).collect();
             assert!(rows.iter().any(|r| r.ends_with(&format!("{error}{mark}"))), "{text}");
         }
-        // Five folds have no hold-out rows.
-        assert!(!text.contains("hold-out"), "{text}");
+        // Five folds have no rows for early stopping.
+        assert!(!text.contains("early stopping"), "{text}");
     }
     sandbox.svml(&["plot", "m", "-o", "t.svg", "--kind", "trace"]).code(0);
     let picture = sandbox.read("t.svg");
@@ -114,7 +118,7 @@ fn every_option_of_learning_reaches_the_model() {
     };
     assert_eq!(params(&["--form", "rank=2"])["form"], "rank=2");
     assert_eq!(params(&["--form", "auto"])["method"]["svml"]["form"], "auto");
-    let given = ["--criterion", "k_fold=3", "--weights", "balanced", "--seed", "7"];
+    let given = ["--criterion", "k_fold=3", "--class-weight", "balanced", "--seed", "7"];
     let value = params(&given);
     let svml = &value["method"]["svml"];
     assert_eq!(svml["criterion"], "k_fold=3");
@@ -129,20 +133,176 @@ fn every_option_of_learning_reaches_the_model() {
     assert!(euclidean["method"]["euclidean"]["folds"] == 5);
 }
 
+/// The parameters of a model that is trained with options, as they stand in its report.
+fn trained_with(sandbox: &Sandbox, options: &[&str]) -> Value {
+    sandbox.svml(&[&["train", "train.csv", "-o", "m", "--quiet"], options].concat()).code(0);
+    json(&sandbox.svml(&["show", "m", "--json"]).code(0).out)["method"].clone()
+}
+
+#[test]
+fn any_parameter_can_be_set() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("train.csv", &generated(120));
+    let set = |options: &[&str]| trained_with(&sandbox, options);
+    let value = set(&["--set", "lambda=0.2", "--set", "form=rank=2", "--set", "refit=false"]);
+    let svml = &value["svml"];
+    assert_eq!((&svml["lambda"], &svml["form"]), (&Value::from(0.2), &Value::from("rank=2")));
+    assert_eq!(svml["refit"], false);
+    let value = set(&["--method", "euclidean", "--set", "widths=[1,2]", "--set", "folds=3"]);
+    assert_eq!(value["euclidean"]["widths"], serde_json::json!([1.0, 2.0]));
+    assert_eq!(value["euclidean"]["folds"], 3);
+    // What is said later counts: the paper, a file, options of their own, --set.
+    sandbox.write("p.json", r#"{"lambda": 0.2, "seed": 4, "form": "sphere", "patience": 3}"#);
+    let value = set(&["--paper", "--params", "p.json", "--seed", "5", "--set", "patience=2"]);
+    let svml = &value["svml"];
+    assert_eq!((&svml["lambda"], &svml["form"]), (&Value::from(0.2), &Value::from("sphere")));
+    assert_eq!((&svml["seed"], &svml["patience"]), (&Value::from(5), &Value::from(2)));
+    assert_eq!(svml["optimiser"], "conjugate_gradients");
+    // What the text of the method says counts more than options, and less than --set.
+    let value = set(&["--method", "svml:diagonal,seed=1", "--form", "full", "--seed", "2"]);
+    assert_eq!((&value["svml"]["form"], &value["svml"]["seed"]), (&"diagonal".into(), &1.into()));
+    let value = set(&["--method", "svml:diagonal", "--paper", "--set", "form=sphere"]);
+    assert_eq!(value["svml"]["form"], "sphere");
+    assert_eq!(value["svml"]["criterion"], "hold_out");
+    // All parts of a method that have the parameter get it.
+    let value = set(&["--method", "itml", "--seed", "7", "--class-weight", "none"]);
+    let itml = &value["svm_after"];
+    assert_eq!((&itml["learner"]["itml"]["seed"], &itml["grid"]["seed"]), (&7.into(), &7.into()));
+}
+
+#[test]
+fn a_model_can_be_trained_again_from_what_show_prints() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("train.csv", &generated(120));
+    for method in ["svml:diagonal,lambda=0.1", "nca:rank=2+knn:k=5", "itml+svm:folds=3"] {
+        sandbox.svml(&["train", "train.csv", "-o", "a", "-q", "--method", method]).code(0);
+        let shown = sandbox.svml(&["show", "a", "--json"]).code(0).out;
+        sandbox.write("all.json", &shown);
+        sandbox.write("method.json", &json(&shown)["method"].to_string());
+        for file in ["all.json", "method.json"] {
+            sandbox.svml(&["train", "train.csv", "-o", "b", "-q", "--params", file]).code(0);
+            let bytes = |name: &str| std::fs::read(sandbox.path(name)).unwrap();
+            assert!(bytes("a") == bytes("b"), "{method} from {file}");
+        }
+    }
+    let both = ["train", "train.csv", "-o", "b", "--params", "all.json", "--method", "svml"];
+    let run = sandbox.svml(&both).code(2);
+    assert!(run.err.contains("all.json: the file holds a whole method"), "{}", run.err);
+}
+
+#[test]
+fn weights_of_classes_can_be_given_by_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("train.csv", &generated(120));
+    let value = trained_with(&sandbox, &["--class-weight", "outside=5,inside=0.5"]);
+    let expected = serde_json::json!({"given": {"inside": 0.5, "outside": 5.0}});
+    assert_eq!(value["svml"]["class_weight"], expected);
+    let run = sandbox.svml(&["train", "train.csv", "-o", "x", "--class-weight", "up=2"]).code(2);
+    assert!(run.err.contains("'up'") && run.err.contains("inside"), "{}", run.err);
+    let run = sandbox.svml(&["train", "train.csv", "-o", "x", "--class-weight", "up"]).code(2);
+    assert!(run.err.contains("CLASS=WEIGHT"), "{}", run.err);
+}
+
+#[test]
+fn the_parameters_command_lists_what_the_library_has() {
+    let sandbox = Sandbox::new();
+    let out = sandbox.svml(&["parameters"]).code(0).out;
+    for parameter in Method::default().parameters() {
+        let value = Method::default().get(parameter.name).unwrap();
+        assert!(out.contains(&format!("\n{} = {value}\n", parameter.name)), "{out}");
+    }
+    assert!(out.contains("lambda |L - L0|^2 / |L0|^2"), "{out}");
+    assert!(out.lines().all(|line| line.len() <= 100), "{out}");
+    let value = json(&sandbox.svml(&["parameters", "nca:rank=2+knn", "--json"]).code(0).out);
+    assert_eq!(value["method"], "nca:rank=2+knn");
+    let parameters = value["parameters"].as_array().unwrap();
+    let of = |name: &str| parameters.iter().find(|p| p["name"] == name).unwrap();
+    assert_eq!((&of("rank")["value"], &of("k")["value"]), (&"2".into(), &"3".into()));
+    assert_eq!(of("k")["must_be"], "an integer of at least 1");
+    sandbox.svml(&["parameters", "magic"]).code(2);
+    // What is printed can be set.
+    sandbox.write_table("t.csv", &generated(60));
+    for method in ["svml", "euclidean", "fixed", "knn", "itml", "lmnn", "pca"] {
+        let value = json(&sandbox.svml(&["parameters", method, "--json"]).code(0).out);
+        let settings: Vec<String> = (value["parameters"].as_array().unwrap().iter())
+            .map(|p| format!("{}={}", p["name"].as_str().unwrap(), p["value"].as_str().unwrap()))
+            .collect();
+        let mut args = vec!["train", "t.csv", "-o", "m", "-q", "--method", method];
+        settings.iter().for_each(|setting| args.extend(["--set", setting]));
+        sandbox.svml(&args).code(0);
+    }
+}
+
+#[test]
+fn models_without_an_svm_work_in_every_command() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(150));
+    for method in ["nca:rank=2+knn:k=5", "knn"] {
+        let args = ["train", "t.csv", "-o", "m", "--method", method, "--trace", "t.txt"];
+        let out = sandbox.svml(&args).code(0).out;
+        assert!(out.contains("nearest neighbours"), "{out}");
+        let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
+        assert_eq!((&value["classifier"], &value["cost"]), (&"neighbours".into(), &Value::Null));
+        let shown = sandbox.svml(&["show", "m"]).code(0).out;
+        assert!(shown.contains("Probabilities    yes, the shares of the votes"), "{shown}");
+        // The library gives the same classes.
+        let model = Model::load(sandbox.path("m")).unwrap();
+        let rows =
+            model.schema().read_path(sandbox.path("t.csv"), &ReadOptions::default()).unwrap();
+        let expected = model.predict_labels(&rows.x).unwrap();
+        let args = ["predict", "m", "t.csv", "--decision", "--probabilities"];
+        let predicted = sandbox.svml(&args).code(0).out;
+        assert!(predicted.starts_with("class,decision,p_inside,p_outside\n"), "{predicted}");
+        let labels = predicted.lines().skip(1).map(|line| line.split(',').next().unwrap());
+        assert!(labels.eq(expected));
+        sandbox.svml(&["evaluate", "m", "t.csv"]).code(0);
+        sandbox.svml(&["transform", "m", "t.csv"]).code(0);
+        for kind in ["map", "metric", "relevance", "reliability"] {
+            sandbox.svml(&["plot", "m", "t.csv", "-o", "p.svg", "--kind", kind]).code(0);
+        }
+        let run = sandbox.svml(&["export", "m", "--to", "libsvm"]).code(3);
+        assert!(run.err.contains("m: only SVMs can be written"), "{}", run.err);
+    }
+    let out =
+        sandbox.svml(&["train", "t.csv", "-o", "m", "--method", "nca:rank=2+none"]).code(0).out;
+    assert!(out.contains("a metric alone") && out.contains("svml transform m NEW_DATA"), "{out}");
+    assert!(sandbox.svml(&["show", "m"]).code(0).out.contains("Classifier       none"));
+    assert!(sandbox.svml(&["transform", "m", "t.csv"]).code(0).out.starts_with("z1,z2,class\n"));
+    for kind in ["map", "trace", "metric", "relevance"] {
+        sandbox.svml(&["plot", "m", "t.csv", "-o", "p.svg", "--kind", kind]).code(0);
+    }
+    for args in [
+        &["predict", "m", "t.csv"][..],
+        &["evaluate", "m", "t.csv"],
+        &["plot", "m", "t.csv", "-o", "p.svg", "--kind", "reliability"],
+    ] {
+        let run = sandbox.svml(args).code(3);
+        assert!(run.err.contains("m: the model holds a metric alone"), "{}", run.err);
+        assert!(run.err.contains("+none"), "{}", run.err);
+    }
+    sandbox.svml(&["export", "m", "--to", "libsvm"]).code(3);
+}
+
 #[test]
 fn the_methods_that_the_paper_compares_with() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(120));
-    for (method, form) in [("pca", "rank=3"), ("nca", "rank=2"), ("lmnn", "full"), ("itml", "full")]
-    {
-        let args =
-            ["train", "t.csv", "-o", "m", "--method", method, "--form", form, "--trace", "t.txt"];
-        let run = sandbox.svml(&args).code(0);
+    for (method, options, form) in [
+        ("pca", &["--form", "rank=3"][..], "rank=3"),
+        ("nca", &["--form", "rank=2"], "rank=2"),
+        ("lmnn", &["--form", "rank=2"], "rank=2"),
+        ("lmnn", &[], "full"),
+        ("itml", &["--seed", "3"], "full"),
+    ] {
+        let args = ["train", "t.csv", "-o", "m", "--method", method, "--trace", "t.txt"];
+        let run = sandbox.svml(&[&args[..], options].concat()).code(0);
         assert!(run.out.contains("Learned a "), "{method}: {}", run.out);
         let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
         assert_eq!(value["form"], form, "{method}");
-        assert!(value["method"]["after"]["learner"].get(method).is_some(), "{method}");
-        assert!(sandbox.svml(&["show", "m"]).code(0).out.contains("then width and C by 5-fold"));
+        assert!(value["method"]["svm_after"]["learner"].get(method).is_some(), "{method}");
+        let shown = sandbox.svml(&["show", "m"]).code(0).out;
+        assert!(shown.contains("then an SVM, width and C by 5-fold"), "{shown}");
+        assert!(sandbox.read("t.txt").starts_with("step,loss,gap,step_length,seconds\n"));
         sandbox.svml(&["evaluate", "m", "t.csv"]).code(0);
     }
     let methods = "svml,svml:diagonal,nca,lmnn,itml,pca:rank=2,euclidean";
@@ -153,7 +313,7 @@ fn the_methods_that_the_paper_compares_with() {
     let expected = ["euclidean", "svml", "svml:diagonal", "nca", "lmnn", "itml", "pca:rank=2"];
     assert_eq!(rows, expected, "{out}");
     let run = sandbox.svml(&["compare", "t.csv", "--methods", "itml:rank=2"]).code(2);
-    assert!(run.err.contains("lmnn (each also with :rank=R) or itml"), "{}", run.err);
+    assert!(run.err.contains("a parameter of itml: gamma, pairs"), "{}", run.err);
 }
 
 #[test]
@@ -302,14 +462,40 @@ fn compare_pairs_methods_on_the_same_splits() {
     // The library on the same splits gives the same errors.
     let data = Dataset::from_path(sandbox.path("t.csv"), &ReadOptions::default()).unwrap();
     for (split, error) in errors(&methods[1]).into_iter().enumerate() {
-        let (train, test) = svml::data::random_split(150, split as u64);
-        let model = Model::fit(&data.select(&train), &Params::default()).unwrap();
-        assert_eq!(model.error(&data.select(&test)).unwrap(), error);
+        let (train, test) = random_split(150, split as u64);
+        let model = Model::fit(&data.select(&train), Svml::default()).unwrap();
+        assert_eq!(model.error_rate(&data.select(&test)).unwrap(), error);
     }
     let paired: f64 =
         errors(&methods[1]).iter().zip(errors(&methods[0])).map(|(a, b)| a - b).sum::<f64>() / 4.0;
     assert!((methods[1]["difference"].as_f64().unwrap() - paired).abs() < 1e-12);
     assert!(methods[1]["standard_error"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn compare_takes_methods_with_parameters() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(100));
+    let first = "svml:sphere,lambda=0.1,nca:rank=2+knn:k=5";
+    let args = ["compare", "t.csv", "--splits", "2", "--json", "-q", "--methods", first];
+    let more = ["--methods", "knn,euclidean", "--form", "diagonal", "--set", "folds=3"];
+    let value = json(&sandbox.svml(&[&args[..], &more].concat()).code(0).out);
+    let names: Vec<&str> = (value["methods"].as_array().unwrap().iter())
+        .map(|method| method["method"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["euclidean", "svml:sphere,lambda=0.1", "nca:rank=2+knn:k=5", "knn"]);
+    for (options, part) in [
+        (
+            &["--methods", "nca", "--criterion", "hold_out"][..],
+            "none of the methods euclidean, nca",
+        ),
+        (&["--methods", "nca+none"], "a metric alone cannot classify"),
+        (&["--methods", "svml,magic"], "svml,magic"),
+        (&["--set", "lamda=1"], "lamda"),
+    ] {
+        let run = sandbox.svml(&[&["compare", "t.csv"], options].concat()).code(2);
+        assert!(run.err.contains(part), "{}", run.err);
+    }
 }
 
 #[test]

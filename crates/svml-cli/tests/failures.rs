@@ -31,6 +31,10 @@ fn wrong_usage_is_2() {
         &["data", "fetch", "iris"],
         &["train", "train.csv", "-o", "x", "--threads", "0"],
         &["train", "train.csv", "-o", "x", "--form", "rank=99"],
+        &["train", "train.csv", "-o", "x", "--set", "lambda=0"],
+        &["train", "train.csv", "-o", "x", "--set", "lambda"],
+        &["train", "train.csv", "-o", "x", "--memory-limit", "much"],
+        &["train", "train.csv", "-o", "x", "--method", "knn:k=0"],
         &["svm-train"],
         &["svm-train", "-s", "1", "train.csv"],
     ] {
@@ -44,11 +48,80 @@ fn wrong_usage_is_2() {
 }
 
 #[test]
+fn an_option_that_the_method_does_not_have_is_2_and_names_both() {
+    let sandbox = Sandbox::with_model();
+    sandbox.write("unknown.json", r#"{"lamda": 1}"#);
+    sandbox.write("method.json", r#"{"svml": {"lamda": 1}}"#);
+    sandbox.write("list.json", "[1]");
+    sandbox.write("broken.json", "{");
+    for (options, parts) in [
+        (&["--method", "nca", "--criterion", "hold_out"][..], &["--criterion", "nca"][..]),
+        (&["--method", "itml", "--form", "rank=2"], &["--form rank=2", "itml", "form or rank"]),
+        (&["--method", "lmnn", "--form", "diagonal"], &["--form diagonal", "lmnn"]),
+        (&["--method", "knn", "--class-weight", "balanced"], &["--class-weight", "knn"]),
+        (&["--method", "knn", "--memory-limit", "1GiB"], &["--memory-limit", "knn"]),
+        (&["--method", "euclidean", "--paper"], &["--paper", "euclidean"]),
+        (&["--set", "lamda=1"], &["--set lamda=1", "svml parameters svml"]),
+        (&["--set", "lambda=much"], &["lambda = much", "a positive number"]),
+        (&["--params", "unknown.json"], &["unknown.json", "lamda"]),
+        (&["--params", "method.json"], &["method.json", "lamda", "no usable method"]),
+        (&["--params", "list.json"], &["list.json", "a JSON object"]),
+        (&["--params", "broken.json"], &["broken.json", "no JSON"]),
+    ] {
+        let args = [&["train", "train.csv", "-o", "x"], options].concat();
+        one_sentence(&sandbox.svml(&args).code(2), parts);
+        assert!(!sandbox.path("x").exists());
+    }
+    // A method that draws nothing at random takes a seed all the same.
+    let args = ["train", "train.csv", "-o", "x", "-q", "--method", "knn", "--seed", "3"];
+    sandbox.svml(&args).code(0);
+}
+
+#[test]
+fn too_little_memory_is_1_and_names_the_option_that_helps() {
+    let sandbox = Sandbox::with_model();
+    for method in ["svml", "euclidean", "nca"] {
+        let train = ["train", "train.csv", "-o", "x", "--method", method, "--memory-limit"];
+        let run = sandbox.svml(&[&train[..], &["300kB"]].concat()).code(1);
+        one_sentence(&run, &["train.csv", "more than the limit of 300000", "raise --memory-limit"]);
+        assert!(!sandbox.path("x").exists());
+        sandbox.svml(&[&train[..], &["1GiB"]].concat()).code(0);
+        std::fs::remove_file(sandbox.path("x")).unwrap();
+    }
+}
+
+/// Arithmetic that fails on data which can be read is no wrong usage.
+#[test]
+fn a_numerical_failure_is_1() {
+    let sandbox = Sandbox::new();
+    let rows: String = (0..40)
+        .map(|i| format!("{}e299,{},{}\n", i % 9, i % 7, if i % 2 == 0 { "x" } else { "y" }))
+        .collect();
+    sandbox.write("huge.csv", &format!("a,b,class\n{rows}"));
+    let args = ["train", "huge.csv", "-o", "m", "--method", "fixed:gamma=1e100,cost=1"];
+    one_sentence(&sandbox.svml(&args).code(1), &["huge.csv", "inf", "rescale"]);
+    assert!(!sandbox.path("m").exists());
+}
+
+#[test]
 fn bad_data_is_3_and_names_the_place() {
     let sandbox = Sandbox::with_model();
     sandbox.write("ragged.csv", "a,b,class\n1,2,x\n3,4\n5,6,y\n");
     let run = sandbox.svml(&["train", "ragged.csv", "-o", "x"]).code(3);
-    one_sentence(&run, &["ragged.csv: line 3:", "2 cells found where 3"]);
+    one_sentence(&run, &["ragged.csv: line 3:", "2 cells found where 3", "--delimiter"]);
+
+    sandbox.write("twice.csv", "a,a,class\n1,2,x\n3,4,y\n");
+    let run = sandbox.svml(&["train", "twice.csv", "-o", "x"]).code(3);
+    one_sentence(&run, &["twice.csv: line 1:", "both named 'a'", "--no-header"]);
+
+    sandbox.write("new.csv", "colour,class\nred,x\nblue,y\nred,x\nblue,y\n");
+    sandbox.svml(&["train", "new.csv", "-o", "colours", "-q"]).code(0);
+    sandbox.write("green.csv", "colour\ngreen\n");
+    let run = sandbox.svml(&["predict", "colours", "green.csv"]).code(3);
+    one_sentence(
+        &run,
+        &["green.csv: line 2, column colour: category 'green'", "--categories onehot"],
+    );
 
     sandbox.write("gap.csv", "a,b,class\n1,2,x\n3,,y\n");
     let run = sandbox.svml(&["train", "gap.csv", "-o", "x"]).code(3);
@@ -175,7 +248,7 @@ fn a_read_only_folder_is_1() {
     }
 }
 
-/// A disk of a few pages, which only lasts as long as the test and which not every machine allows.
+/// A disk of a few pages, which only lasts as long as the test and which not every computer allows.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_disk_that_fills_up_keeps_the_old_file() {

@@ -1,4 +1,4 @@
-//! Downloads, against a server of our own on this machine: good, truncated, altered, refused.
+//! Downloads, against a server of our own on this computer: good, truncated, altered, refused.
 #![cfg(feature = "fetch")]
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -74,7 +74,7 @@ fn fetch(sandbox: &Sandbox, server: &str, names: &[&str]) -> Run {
 fn file(name: &str) -> Option<Vec<u8>> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("SVML_DATA").map_or(beside, PathBuf::from);
-    let set = svml::data::UciSet::named(name).unwrap();
+    let set = svml::internals::UciSet::named(name).unwrap();
     let bytes = std::fs::read(set.in_folder(&folder)).ok();
     if bytes.is_none() {
         #[allow(clippy::print_stderr)]
@@ -212,6 +212,6 @@ fn refusals_say_what_to_do() {
     drop(closed);
     let run = fetch(&sandbox, &address, &["haber"]).code(1);
     assert!(run.err.contains("cannot be reached"), "{}", run.err);
-    assert!(run.err.contains("if this machine is offline"), "{}", run.err);
+    assert!(run.err.contains("if this computer is offline"), "{}", run.err);
     assert!(run.err.contains("haberman.data"), "{}", run.err);
 }

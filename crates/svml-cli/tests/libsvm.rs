@@ -7,7 +7,7 @@ use std::process::Command;
 
 use sandbox::{Run, Sandbox, generated, installed, table};
 use svml::data::ReadOptions;
-use svml::export::libsvm_rows;
+use svml::internals::{UciSet, libsvm_rows};
 use svml::{Dataset, Generator, Model};
 
 impl Sandbox {
@@ -160,7 +160,7 @@ fn data_of_the_paper() {
     }
     let sandbox = Sandbox::new();
     for name in ["mammo", "acredit", "haber"] {
-        let set = svml::data::UciSet::named(name).unwrap();
+        let set = UciSet::named(name).unwrap();
         if let Ok(data) = set.read(&set.in_folder(&folder)) {
             sandbox.write("t.csv", &table(&data));
             compare_two_classes(&sandbox, "t.csv", "t.csv", &[]);
@@ -197,8 +197,16 @@ fn the_front_keeps_libsvms_habits() {
         assert_eq!(sandbox.read("theirs"), sandbox.read("out"));
         assert!(theirs.out.ends_with(&run.out), "{} / {}", theirs.out, run.out);
     }
+    // The accuracy is that of the library's folds: rows that are predicted right.
     let run = sandbox.svml(&["svm-train", "-v", "4", "heart"]).code(0);
-    assert!(run.out.starts_with("Cross Validation Accuracy = "), "{}", run.out);
+    let data = Dataset::from_path(sandbox.path("heart"), &ReadOptions::default()).unwrap();
+    let found = svml::cross_validate(&data, svml::Svml::default(), 4).unwrap();
+    let right = found.predicted.iter().zip(data.y()).filter(|(p, y)| p == y).count();
+    let expected = format!("Cross Validation Accuracy = {}%\n", right as f64 / 2.0);
+    assert_eq!(run.out, expected);
+    // More folds than rows are as many as rows.
+    let args = ["svm-train", "-v", "999", "-g", "0.1", "-c", "1", "heart"];
+    assert!(sandbox.svml(&args).code(0).out.starts_with("Cross Validation Accuracy = "));
     // A map that belongs to another model is noticed.
     sandbox.svml(&["svm-train", "-w1", "5", "-w-1", "0.5", "heart", "other"]).code(0);
     std::fs::rename(sandbox.path("other.svml"), sandbox.path("heart.model.svml")).unwrap();
@@ -212,17 +220,17 @@ fn gamma_and_cost_as_given_are_those_of_the_raw_features() {
     heart(&sandbox);
     sandbox.svml(&["svm-train", "-c", "2", "-g", "0.05", "-q", "heart", "m"]).code(0);
     let model = Model::load(sandbox.path("m.svml")).unwrap();
-    assert_eq!(model.cost(), 2.0);
+    assert_eq!(model.cost(), Some(2.0));
     for (l, scale) in model.metric().values().iter().zip(&model.scaler().scale) {
         assert!((l / scale - 0.05_f64.sqrt()).abs() < 1e-12);
     }
     // gamma alone: C is chosen. C alone: the metric is learned.
     sandbox.svml(&["svm-train", "-g", "0.05", "-q", "heart", "m"]).code(0);
     let model = Model::load(sandbox.path("m.svml")).unwrap();
-    assert!([0.1, 1.0, 10.0, 100.0].contains(&model.cost()));
+    assert!([0.1, 1.0, 10.0, 100.0].contains(&model.cost().unwrap()));
     sandbox.svml(&["svm-train", "-c", "2", "-q", "heart", "m"]).code(0);
     let model = Model::load(sandbox.path("m.svml")).unwrap();
-    assert!((model.cost() - 2.0).abs() < 1e-12);
+    assert!((model.cost().unwrap() - 2.0).abs() < 1e-12);
     assert!(model.report().best > 0);
 }
 

@@ -21,6 +21,7 @@ fn help_of_every_command() {
         "transform",
         "compare",
         "show",
+        "parameters",
         "plot",
         "export",
         "demo",

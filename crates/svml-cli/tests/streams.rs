@@ -92,14 +92,15 @@ fn interrupted(sandbox: &Sandbox, args: &[&str], wait: &str, signal: &str) -> Ru
 fn ctrl_c_during_a_long_fit_saves_the_best_so_far() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(9000));
-    // One thread, so that it is long on any machine.
+    // One thread, so that it is long on any computer.
     let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
     let run = interrupted(&sandbox, &args, "form sphere, loss", "-INT").code(130);
     assert!(run.err.contains("interrupted: finishing with the best so far"), "{}", run.err);
+    assert!(run.err.contains("(press Ctrl-C again to quit immediately)"), "{}", run.err);
     assert!(run.err.contains("the best model so far, of step"), "{}", run.err);
     assert!(run.err.contains("is saved in m.svml"), "{}", run.err);
     let model = Model::load(sandbox.path("m.svml")).unwrap();
-    assert_eq!(model.report().stop, Some(svml::optimise::Stop::Interrupted));
+    assert_eq!(model.report().stop, Some(svml::Stop::Interrupted));
     assert!(sandbox.svml(&["show", "m.svml"]).code(0).out.contains("it was interrupted"));
 }
 
@@ -112,7 +113,7 @@ fn ctrl_c_while_a_later_form_is_learned_saves_the_earlier_one() {
     let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
     let run = interrupted(&sandbox, &args, "form rank=2, loss", "-INT").code(130);
     let model = Model::load(sandbox.path("m.svml")).unwrap();
-    assert_eq!(model.report().stop, Some(svml::optimise::Stop::Interrupted));
+    assert_eq!(model.report().stop, Some(svml::Stop::Interrupted));
     assert_eq!(model.metric().form(), svml::Form::Sphere);
     let saved = format!("best model so far, of step {}, is saved", model.report().best);
     assert!(run.err.contains(&saved), "{}", run.err);

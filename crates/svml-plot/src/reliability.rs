@@ -1,89 +1,15 @@
-//! Reliability: whether events that are given a probability of p happen in a share p of the cases.
+//! Calibration of the probabilities: the observed share of each bin over the probability, and below it how many
+//! rows each bin has.
 
-use svml::{Error, Matrix, Model, Result};
+use svml::figures::Reliability;
 
-use crate::Picture;
 use crate::axis::{Panel, Range};
 use crate::style::colour;
 use crate::svg::{Canvas, GREY, INK, Stroke};
+use crate::{Draw, Picture};
 
-/// Number of bins.
-const BINS: usize = 10;
-
-/// Rows whose probability lies in one bin.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bin {
-    /// Number of rows.
-    pub rows: usize,
-    /// Mean of the probabilities given.
-    pub predicted: f64,
-    /// Share of rows in which the event happened.
-    pub observed: f64,
-    /// Wilson's interval of that share, 95 percent.
-    pub interval: [f64; 2],
-}
-
-/// The figure as arrays.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Reliability {
-    /// What the probability is of.
-    pub event: String,
-    /// The bins from 0 to 1, all of the same width; those without rows are absent.
-    pub bins: Vec<Bin>,
-    /// Number of rows in each bin, empty ones too.
-    pub counts: Vec<usize>,
-}
-
-impl Reliability {
-    /// Compares probabilities with labels: of the second class if there are two, else of the class
-    /// that is predicted.
-    pub fn new(model: &Model, x: &Matrix, labels: &[String]) -> Result<Self> {
-        if labels.len() != x.rows() {
-            return Err(Error::Shape {
-                what: "labels, one for each row".to_owned(),
-                found: labels.len(),
-                expected: x.rows(),
-            });
-        }
-        let (p, predicted) = (model.probabilities(x)?, model.predict(x)?);
-        let classes = model.classes();
-        let two = classes.len() == 2;
-        let event = if two {
-            format!("class {}", classes[1])
-        } else {
-            "the predicted class is right".to_owned()
-        };
-        let pairs: Vec<(f64, bool)> = (labels.iter().zip(predicted).enumerate())
-            .map(|(row, (label, predicted))| {
-                let class = if two { 1 } else { predicted };
-                (p[(row, class)], *label == classes[class])
-            })
-            .collect();
-        let bin_of = |p: f64| ((p * BINS as f64) as usize).min(BINS - 1);
-        let members: Vec<Vec<(f64, bool)>> = (0..BINS)
-            .map(|bin| pairs.iter().copied().filter(|(p, _)| bin_of(*p) == bin).collect())
-            .collect();
-        let counts = members.iter().map(Vec::len).collect();
-        let bins = members
-            .iter()
-            .filter(|rows| !rows.is_empty())
-            .map(|rows| {
-                let n = rows.len() as f64;
-                let happened = rows.iter().filter(|(_, happened)| *happened).count() as f64;
-                Bin {
-                    rows: rows.len(),
-                    predicted: rows.iter().map(|(p, _)| p).sum::<f64>() / n,
-                    observed: happened / n,
-                    interval: wilson(happened, n),
-                }
-            })
-            .collect();
-        Ok(Self { event, bins, counts })
-    }
-
-    /// Draws the curve, and below it how many rows each bin has.
-    pub fn draw(&self, title: &str) -> Picture {
+impl Draw for Reliability {
+    fn draw(&self, title: &str) -> Picture {
         let mut canvas = Canvas::new(600.0, 640.0, title);
         let total: usize = self.counts.iter().sum();
         let note = format!(
@@ -116,37 +42,15 @@ impl Reliability {
         let most = self.counts.iter().copied().max().unwrap_or(0).max(1) as f64;
         let rows =
             Panel { top: 480.0, height: 100.0, y: Range { low: 0.0, high: 1.08 * most }, ..panel };
+        let bins = self.counts.len() as f64;
         for (k, &count) in self.counts.iter().enumerate() {
-            let (left, top) = rows.at(k as f64 / BINS as f64, count as f64);
-            let width = rows.width / BINS as f64;
+            let (left, top) = rows.at(k as f64 / bins, count as f64);
+            let width = rows.width / bins;
             let fill = "#9db8cc";
             canvas.rect(left + 2.0, top, width - 4.0, rows.top + rows.height - top, fill);
         }
         let label = format!("probability of: {}", self.event);
         rows.axes(&mut canvas, &label, "rows", false, false);
         Picture(canvas.finish())
-    }
-}
-
-/// Wilson's interval for `successes` of `n`, at 95 percent.
-fn wilson(successes: f64, n: f64) -> [f64; 2] {
-    let z = 1.959_964;
-    let share = successes / n;
-    let scale = 1.0 + z * z / n;
-    let centre = (share + z * z / (2.0 * n)) / scale;
-    let half = z / scale * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    [(centre - half).max(0.0), (centre + half).min(1.0)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Expected: the standard formula by hand for 8 of 10 (0.4902, 0.9433).
-    #[test]
-    fn wilsons_interval() {
-        let [low, high] = wilson(8.0, 10.0);
-        assert!((low - 0.4902).abs() < 1e-4 && (high - 0.9433).abs() < 1e-4);
-        assert!(wilson(0.0, 5.0)[0] < 1e-15);
     }
 }

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use svml::{Dataset, Form, Generator, Grid, Matrix, Model, Params};
+use svml::learners::Nca;
+use svml::{Dataset, Form, Generator, GridSearch, Matrix, Method, Model, Svml};
 use svml_plot::{
-    Curve, CurvePanel, DotPanel, Dots, Heat, Lines, Map, Mark, Picture, Plane, Relevance,
-    Reliability, Trace,
+    Curve, CurvePanel, DotPanel, Dots, Draw, Lines, Map, Mark, MetricMatrix, Picture, Plane,
+    Relevance, Reliability, Trace,
 };
 use usvg::{Group, Node, Options, Tree};
 
@@ -69,14 +70,14 @@ fn all(name: &str, model: &Model, data: &Dataset) {
     if let Some(trace) = Trace::new(model) {
         check(&format!("{name}-trace"), &trace.draw("Learning curve"));
     }
-    check(&format!("{name}-metric"), &Heat::new(model).draw("The metric M = L'L"));
+    check(&format!("{name}-metric"), &MetricMatrix::new(model).draw("The metric M = L'L"));
     check(&format!("{name}-relevance"), &Relevance::new(model).draw("Relevance of the features"));
     let reliability = Reliability::new(model, data.x(), &labels(data)).unwrap();
     check(&format!("{name}-reliability"), &reliability.draw("Reliability of the probabilities"));
 }
 
 fn fit(data: &Dataset, form: Form) -> Model {
-    Model::fit(data, &Params { form: form.into(), ..Params::paper() }).unwrap()
+    Model::fit(data, Svml { form: form.into(), ..Svml::paper() }).unwrap()
 }
 
 #[test]
@@ -89,49 +90,67 @@ fn two_classes_in_a_plane() {
 fn a_full_metric_and_a_euclidean_one() {
     let data = Generator::default().generate().unwrap().data;
     all("full", &fit(&data, Form::Full), &data);
-    all("euclidean", &Model::fit_euclidean(&data, &Grid::default()).unwrap(), &data);
+    all("euclidean", &Model::fit(&data, GridSearch::default()).unwrap(), &data);
 }
 
 #[test]
 fn several_forms_one_after_the_other() {
     let data = Generator::default().generate().unwrap().data;
-    let model = Model::fit(&data, &Params::default()).unwrap();
+    let model = Model::fit(&data, Svml::default()).unwrap();
     all("auto", &model, &data);
     let trace = Trace::new(&model).unwrap();
-    let names: Vec<&str> = trace.stages.iter().map(|(name, ..)| name.as_str()).collect();
+    let names: Vec<String> = trace.stages.iter().map(|stage| stage.to_string()).collect();
     assert_eq!(names, ["sphere", "rank=2"]);
-    assert_eq!(trace.chosen, Some(model.metric().form().to_string()));
+    assert_eq!(trace.chosen, Some(model.metric().form()));
     let svg = trace.draw("Learning curve").svg().to_owned();
-    for (name, ..) in &trace.stages {
-        assert!(svg.contains(&format!(">{name}</text>")), "{name}");
+    for stage in &trace.stages {
+        assert!(svg.contains(&format!(">{stage}</text>")), "{stage}");
     }
     // Too many steps of one form for the names of the others to fit above their own.
     let mut long = trace.clone();
-    let (_, _, last) = long.stages.last_mut().unwrap();
+    let last = &mut long.stages.last_mut().unwrap().last;
     *last += 200;
-    for step in trace.iteration.len()..=*last {
-        long.iteration.push(step as f64);
+    for _ in trace.loss.len()..=*last {
         long.loss.push(0.3);
         long.errors.iter_mut().for_each(|(_, values)| values.push(7.0));
     }
     let picture = long.draw("Learning curve");
     check("auto-long-trace", &picture);
     assert!(picture.svg().contains(">sphere: steps 0\u{2013}"), "{}", picture.svg());
-    // The sphere is learned with folds whatever the criterion, so it has no hold-out rows.
-    let criterion = svml::criterion::Criterion::HoldOut;
-    let model = Model::fit(&data, &Params { criterion, ..Params::default() }).unwrap();
+    // The sphere is learned with folds whatever the criterion, so it has no rows for early stopping.
+    let criterion = svml::Criterion::HoldOut;
+    let model = Model::fit(&data, Svml { criterion, ..Svml::default() }).unwrap();
     let trace = Trace::new(&model).unwrap();
-    let (name, hold) = trace.errors.last().unwrap();
-    assert_eq!(name, "hold-out rows");
-    assert!(hold[0].is_nan() && hold[trace.best].is_finite());
-    check("auto-hold-out-trace", &trace.draw("Learning curve"));
+    let (name, stopping) = trace.errors.last().unwrap();
+    assert_eq!(name, "rows for early stopping");
+    assert!(stopping[0].is_nan() && stopping[trace.best].is_finite());
+    let picture = trace.draw("Learning curve");
+    check("auto-hold-out-trace", &picture);
+    assert!(picture.svg().contains(">rows for early stopping</text>"), "{}", picture.svg());
 }
 
 #[test]
 fn the_metric_of_another_learner() {
     let data = Generator { rows: 150, ..Default::default() }.generate().unwrap().data;
-    let model = Model::fit_after(&data, svml::learn::Nca::default(), &Grid::default()).unwrap();
+    let model = Model::fit(&data, Method::svm_after(Nca::default())).unwrap();
     all("nca", &model, &data);
+}
+
+#[test]
+fn nearest_neighbours() {
+    let data = Generator { rows: 150, ..Default::default() }.generate().unwrap().data;
+    let nca = Nca { rank: Some(2), ..Nca::default() };
+    let model = Model::fit(&data, Method::neighbours_after(nca, 5)).unwrap();
+    all("knn", &model, &data);
+    let map = Map::new(&model, data.x(), Some(&labels(&data))).unwrap();
+    let svg = map.draw("Nearest neighbours").svg().to_owned();
+    assert!(svg.contains(">boundary</text>"));
+    assert!(!svg.contains("support vector") && !svg.contains("margin"));
+    // In ten directions, without a learner, and with three classes.
+    all("knn-euclidean", &Model::fit(&data, Method::neighbours(3)).unwrap(), &data);
+    let generator = Generator { rows: 150, classes: 3, flipped: 0.0, ..Default::default() };
+    let data = generator.generate().unwrap().data;
+    all("knn-classes", &Model::fit(&data, Method::neighbours(3)).unwrap(), &data);
 }
 
 #[test]
@@ -191,9 +210,9 @@ fn rows_without_labels_and_of_other_classes() {
 }
 
 #[test]
-fn a_metric_without_a_machine_has_no_background() {
+fn a_metric_without_a_classifier_has_no_background() {
     let data = Generator { rows: 60, ..Default::default() }.generate().unwrap().data;
-    let model = Model::fit_metric(&data, svml::learn::Nca::default()).unwrap();
+    let model = Model::fit(&data, Method::metric(Nca::default())).unwrap();
     let map = Map::new(&model, data.x(), Some(&labels(&data))).unwrap();
     assert!(map.decided.is_empty() && map.decision.is_none());
     check("metric-alone", &map.draw("A metric alone"));
@@ -303,7 +322,8 @@ fn views_of_three_directions() {
     for pair in [[0, 1], [0, 2], [1, 2]] {
         let map = Map::along(&model, data.x(), Some(&labels(&data)), pair).unwrap();
         assert!(!map.exact);
-        assert!(map.labels[1].starts_with(["second", "third"][pair[1] - 1]), "{:?}", map.labels);
+        let label = &map.axis_labels[1];
+        assert!(label.starts_with(["second", "third"][pair[1] - 1]), "{label}");
         check(&format!("view-{}-{}", pair[0], pair[1]), &map.draw("One of three views"));
     }
     let plane = fit(&data, Form::Rank(2));
@@ -313,7 +333,7 @@ fn views_of_three_directions() {
     );
     assert!(along.exact);
     assert_eq!(
-        (&new.points, &new.decision, &new.labels),
-        (&along.points, &along.decision, &along.labels)
+        (&new.points, &new.decision, &new.axis_labels),
+        (&along.points, &along.decision, &along.axis_labels)
     );
 }

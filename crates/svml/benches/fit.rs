@@ -1,5 +1,5 @@
-//! Whole fits with the default parameters and with those of the paper, each beside one Cholesky factorisation of the |S| of its final
-//! machine, and with each optimiser.
+//! Whole fits with the default parameters and with those of the paper, each beside one Cholesky factorisation of
+//! the |S| of its final SVM, and with each optimiser.
 //!
 //! The largest takes minutes: `cargo bench --bench fit -- 15000` for it alone.
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -7,8 +7,7 @@
 mod unit;
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
-use svml::optimise::Optimiser;
-use svml::{Dataset, Generator, Grid, Model, Params};
+use svml::{Dataset, Generator, GridSearch, Method, Model, Optimiser, Svml};
 
 fn data(rows: usize, features: usize) -> Dataset {
     Generator { rows, noise: features - 2, ..Default::default() }.generate().unwrap().data
@@ -17,16 +16,17 @@ fn data(rows: usize, features: usize) -> Dataset {
 fn fit(c: &mut Criterion) {
     let mut group = c.benchmark_group("fit");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
-    let protocols = [("default", Params::default()), ("paper", Params::paper())];
+    let protocols = [("default", Method::default()), ("paper", Svml::paper().into())];
     for (n, d) in [(650, 15), (2000, 10), (15_000, 10)] {
         let data = data(n, d);
-        for (name, params) in &protocols {
+        for (name, method) in &protocols {
             group.bench_function(BenchmarkId::new(*name, format!("n={n},d={d}")), |b| {
-                b.iter(|| Model::fit(&data, params).unwrap());
+                b.iter(|| Model::fit(&data, method).unwrap());
             });
-            let model = Model::fit(&data, params).unwrap();
+            let model = Model::fit(&data, method).unwrap();
             let z = model.transform(model.support_vectors()).unwrap();
-            unit::cholesky(&mut group, &format!(",{name},n={n},d={d}"), &z, 1.0 / model.cost());
+            let ridge = 1.0 / model.cost().unwrap();
+            unit::cholesky(&mut group, &format!(",{name},n={n},d={d}"), &z, ridge);
         }
     }
     let data = data(650, 15);
@@ -34,8 +34,8 @@ fn fit(c: &mut Criterion) {
         [("lbfgs", Optimiser::Lbfgs), ("conjugate_gradients", Optimiser::ConjugateGradients)]
     {
         group.bench_function(BenchmarkId::new(name, "n=650,d=15"), |b| {
-            let params = Params { optimiser, ..Params::paper() };
-            b.iter(|| Model::fit(&data, &params).unwrap());
+            let method: Method = Svml { optimiser, ..Svml::paper() }.into();
+            b.iter(|| Model::fit(&data, &method).unwrap());
         });
     }
     for classes in [2, 26] {
@@ -45,12 +45,12 @@ fn fit(c: &mut Criterion) {
         group.bench_function(
             BenchmarkId::new("classes", format!("n=2000,d=10,k={classes}")),
             |b| {
-                b.iter(|| Model::fit(&data, &Params::default()).unwrap());
+                b.iter(|| Model::fit(&data, Svml::default()).unwrap());
             },
         );
     }
     group.bench_function(BenchmarkId::new("euclidean_5_fold_grid", "n=650,d=15"), |b| {
-        b.iter(|| Model::fit_euclidean(&data, &Grid::default()).unwrap());
+        b.iter(|| Model::fit(&data, GridSearch::default()).unwrap());
     });
     group.finish();
 }

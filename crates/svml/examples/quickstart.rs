@@ -1,21 +1,20 @@
 //! Trains on generated data whose answer is known and shows what was learned.
 //!
 //! `cargo run --release --example quickstart`
+#![allow(clippy::print_stdout)] // An example is there to print.
 
 use std::time::Instant;
 
-use svml::data::generate::subspace_found;
-use svml::{Generator, Grid, Model, Params};
+use svml::{Generator, Method, Model};
 
-#[allow(clippy::print_stdout)] // An example is there to print.
 fn main() -> svml::Result<()> {
     let generator = Generator::default();
-    let train = generator.generate()?;
+    let train = generator.generate()?.data;
     let test = Generator { rows: 5000, seed: 1, ..generator.clone() }.generate()?.data;
     println!(
         "{} rows, {} features: {} rotated directions decide the class, {} are correlated noise;",
-        train.data.rows(),
-        train.data.columns(),
+        train.rows(),
+        train.columns(),
         generator.informative,
         generator.noise
     );
@@ -24,44 +23,35 @@ fn main() -> svml::Result<()> {
         100.0 * generator.flipped
     );
 
-    let started = Instant::now();
-    let grid = Model::fit_euclidean(&train.data, &Grid::default())?;
-    let grid_seconds = started.elapsed().as_secs_f64();
+    println!("method      test error   seconds");
+    let compared = |method: Method| -> svml::Result<Model> {
+        let started = Instant::now();
+        let model = Model::fit(&train, &method)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let error = 100.0 * model.error_rate(&test)?;
+        println!("{:11} {error:8.1} % {seconds:9.3}", method.to_string());
+        Ok(model)
+    };
+    compared("euclidean".parse()?)?; // The usual SVM: width and C by cross-validation on a grid.
+    let model = compared("svml".parse()?)?;
 
-    let started = Instant::now();
-    let model = Model::fit(&train.data, &Params::default())?;
-    let seconds = started.elapsed().as_secs_f64();
-
-    println!("method                                test error   true subspace found   seconds");
-    for (name, model, seconds) in [
-        ("RBF machine, 5-fold grid of 20", &grid, grid_seconds),
-        ("SVML, metric and C learned", &model, seconds),
-    ] {
-        let found = subspace_found(model.metric(), &model.scaler().scale, &train.directions);
-        println!(
-            "{name:36} {:8.1} % {:19.0} % {seconds:12.3}",
-            100.0 * model.error(&test)?,
-            100.0 * found,
-        );
-    }
-
+    println!("\n{model}");
+    println!("step  form           loss   training  validation        C    support vectors");
     let report = model.report();
-    println!("\nstep    loss   training  validation  hold-out      C    support vectors");
     for step in &report.trace {
+        // Other learners than SVML know the loss alone.
+        let Some(svml) = step.svml else { continue };
         println!(
-            "{:4} {:8.4} {:8.1} % {:8.1} % {:8.1} % {:8.3} {:10}{}",
+            "{:4}  {:8} {:10.4} {:8.1} % {:8.1} % {:10.3} {:10}{}",
             step.iteration,
+            svml.form.map_or(String::new(), |form| form.to_string()),
             step.loss,
-            100.0 * step.train_error,
-            100.0 * step.valid_error,
-            100.0 * step.hold_error.unwrap_or(0.0),
-            step.cost,
-            step.support,
-            if step.iteration == report.best { " <- kept" } else { "" }
+            100.0 * svml.train_error,
+            100.0 * svml.valid_error,
+            svml.cost,
+            svml.support_vectors,
+            if step.iteration == report.best { "  kept" } else { "" }
         );
-    }
-    if let Some(stop) = report.stop {
-        println!("It ended because {stop}.");
     }
     Ok(())
 }

@@ -1,20 +1,20 @@
-//! Times the rivals on the paper's data sets and says what they reached, one line of JSON each:
+//! Times the learners that the paper compares with, on its data sets, and says what they reached, one line of
+//! JSON each:
 //!
 //!     cargo run --release --example rivals -- DATA_FOLDER METHOD.. : NAME..
 //!
-//! METHOD is nca, lmnn or itml with parameters as JSON after it, as in `nca={"max_iterations":50}`;
-//! NAME is a folder of the data, such as credit. METHOD projection=FILE runs the projections of ITML on
-//! pairs and bounds from a file. `benches/rivals.py` compares with other programs.
+//! METHOD is a learner as text, such as `nca:init=identity`; NAME is a folder of the data, such as credit.
+//! METHOD projection=FILE runs the projections of ITML on pairs and bounds from a file.
+//! `benches/rivals.py` compares with other programs.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::path::Path;
 use std::time::Instant;
 
 use svml::data::{Missing, Scaler};
-use svml::learn::itml::Projection;
-use svml::learn::{Control, Learner, Sample};
-use svml::watch::Watch;
-use svml::{Dataset, Matrix, ReadOptions, Rival};
+use svml::internals::Projection;
+use svml::learners::Sample;
+use svml::{AnyLearner, Dataset, Matrix, Method, ReadOptions, Run};
 
 /// Runs of each, of which the median time is shown; one where a run takes long.
 const RUNS: usize = 5;
@@ -30,13 +30,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let scaler = Scaler::fit(data.x(), &weight, &data.schema().encoded_kinds());
         let x = scaler.apply(data.x());
         for method in methods {
-            let (kind, parameters) = method.split_once('=').unwrap_or((method, "{}"));
-            if kind == "projection" {
-                project(name, Path::new(parameters))?;
+            if let Some(file) = method.strip_prefix("projection=") {
+                project(name, Path::new(file))?;
                 continue;
             }
-            let rival: Rival = serde_json::from_str(&format!("{{\"{kind}\":{parameters}}}"))?;
-            run(name, kind, &rival, &data, &x, &weight)?;
+            let Method::Metric(learner) = format!("{method}+none").parse()? else {
+                return Err(format!("{method} is not a learner").into());
+            };
+            let sample = Sample::new(&x, data.y(), &weight, data.classes().len())?;
+            run(name, &learner, &sample)?;
         }
     }
     Ok(())
@@ -44,34 +46,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn run(
     name: &str,
-    kind: &str,
-    rival: &Rival,
-    data: &Dataset,
-    x: &Matrix,
-    weight: &[f64],
+    learner: &AnyLearner,
+    sample: &Sample<'_>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let classes = data.classes().len();
-    let sample = Sample { x, class: data.y(), weight, classes };
     let mut times = Vec::new();
-    let outcome = loop {
+    let learned = loop {
         let started = Instant::now();
-        let outcome = rival.learn(&sample, &mut Control::default(), &Watch::default())?;
+        let learned = learner.learn(sample, &mut Run::new())?;
         times.push(started.elapsed().as_secs_f64());
         if times.len() == RUNS || times[0] > 5.0 {
-            break outcome;
+            break learned;
         }
     };
     times.sort_by(f64::total_cmp);
-    let last = outcome.trace.last();
+    let last = learned.trace.last();
     let result = serde_json::json!({
         "data": name,
-        "method": kind,
-        "rows": x.rows(),
-        "features": x.cols(),
+        "method": learner.name(),
+        "rows": sample.rows(),
+        "features": sample.features(),
         "loss": last.map(|step| step.loss),
         "gap": last.and_then(|step| step.gap),
-        "steps": outcome.trace.len().saturating_sub(1),
-        "stop": outcome.stop,
+        "steps": learned.trace.len().saturating_sub(1),
+        "stop": learned.stop,
         "seconds": times[times.len() / 2],
     });
     println!("{result}");

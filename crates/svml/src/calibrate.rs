@@ -1,21 +1,22 @@
-//! Probabilities: one temperature for all decision values.
+//! Probabilities from decision values, by temperature scaling.
 //!
-//! p = softmax(d / temperature) over the decision values d of the classes; of two classes, whose
-//! single value is h, over (0, h). The temperature is positive, so the most probable class is always
-//! the predicted one. It maximises the likelihood of rows that the machines did not see.
+//! p = softmax(d / temperature), where d are the decision values of the classes. Two classes have a
+//! single decision value h, and then d = (0, h). The temperature is positive, so the most probable class
+//! is always the predicted one. It is fitted by maximum likelihood to rows that the SVMs were not
+//! trained on.
 
 use crate::linalg::Matrix;
 use crate::multiclass::decide;
 
-/// The temperature stays inside this range; at its ends probabilities are almost equal, or all 0 and
-/// 1.
+/// Lowest and highest temperature. At the lowest, probabilities are nearly 0 or 1; at the highest, they
+/// are nearly equal.
 const TEMPERATURES: (f64, f64) = (1e-3, 1e3);
 
-/// The temperature that fits decision values at rows of known class and weight.
+/// The temperature of maximum likelihood, given the decision values, classes and weights of some rows.
 pub fn temperature(values: &Matrix, class: &[usize], weight: &[f64]) -> f64 {
     let total: f64 = weight.iter().sum();
-    // Targets as if one more row had been seen on each side: a handful of rows, all on the right
-    // side, must not make the classifier certain.
+    // The targets are smoothed as if one more row had been classified correctly and one wrongly: a few
+    // rows that are all classified correctly must not make the classifier certain.
     let slack = 1.0 / (total + 2.0);
     // The negative log-likelihood is convex in t = 1/temperature: its slope has one zero.
     let slope_and_curvature = |t: f64| {
@@ -39,14 +40,16 @@ pub fn temperature(values: &Matrix, class: &[usize], weight: &[f64]) -> f64 {
     let mut t = 1.0f64;
     for _ in 0..100 {
         let (slope, curvature) = slope_and_curvature(t);
-        // A slope of exactly 0 everywhere (no rows, equal values) ends in the least certain answer.
+        // If the slope is 0 for every t (no rows, or equal decision values), this moves towards the
+        // smallest t, which gives the least certain probabilities.
         if slope >= 0.0 {
             high = t;
         } else {
             low = t;
         }
         let newton = t - slope / curvature;
-        // Halving in the logarithm where Newton leaves the bracket or stalls.
+        // Where the Newton step leaves the bracket or is not a number, the bracket is bisected on a
+        // logarithmic scale.
         let next = if newton > low && newton < high { newton } else { (low * high).sqrt() };
         if (next - t).abs() <= 1e-12 * t {
             break;
@@ -56,8 +59,8 @@ pub fn temperature(values: &Matrix, class: &[usize], weight: &[f64]) -> f64 {
     1.0 / t
 }
 
-/// Probabilities of all classes for each row of decision values. The largest, the first of equals,
-/// is the predicted class. // (rows, classes)
+/// Probabilities of all classes for each row of decision values. The class of the largest probability,
+/// the first if several are equal, is the predicted class. // (rows, classes)
 pub fn probabilities(values: &Matrix, temperature: f64) -> Matrix {
     let classes = if values.cols() == 1 { 2 } else { values.cols() };
     let mut out = Matrix::zeros(values.rows(), classes);
@@ -65,7 +68,8 @@ pub fn probabilities(values: &Matrix, temperature: f64) -> Matrix {
         let p = softmax(&logits(values.row(i)), 1.0 / temperature);
         let out = out.row_mut(i);
         out.copy_from_slice(&p);
-        // Values that differ may round to one probability: the order of the values holds.
+        // Different decision values may round to the same probability. The predicted class then gets the
+        // next larger number, so that it is still the most probable one.
         let top = p.iter().copied().fold(0.0, f64::max);
         if p.iter().position(|p| *p == top) != Some(predicted) {
             out[predicted] = top.next_up();
@@ -94,8 +98,8 @@ mod tests {
         Matrix::new(values.len(), 1, values.to_vec()).unwrap()
     }
 
-    /// 400 rows at h = +-0.5, of which one in five is on the wrong side: p(right) = 0.8, so the
-    /// temperature is 0.5 / ln 4, up to the slack of 1/402.
+    /// 400 rows at h = +-0.5, of which one in five is misclassified: p(right) = 0.8, so the temperature
+    /// is 0.5 / ln 4, except for the smoothing of the targets by 1/402.
     #[test]
     fn finds_a_temperature_that_is_known() {
         let h: Vec<f64> = (0..400).map(|i| if i % 2 == 0 { 0.5 } else { -0.5 }).collect();
@@ -105,7 +109,7 @@ mod tests {
         let expected = 0.5 / (right / (1.0 - right)).ln();
         let found = temperature(&column(&h), &class, &[1.0; 400]);
         assert!((found - expected).abs() < 1e-9, "{found} where {expected} is right");
-        // The same of three classes, of which the third is far away.
+        // The same rows with a third class, whose decision values are far below the others.
         let d = Matrix::from_fn(400, 3, |i, k| match k {
             0 => 0.0,
             1 => h[i],
@@ -130,7 +134,7 @@ mod tests {
         assert!((all_wrong - TEMPERATURES.1).abs() < 1e-6, "{all_wrong}");
         let all_right = temperature(&column(&[1.0, -1.0]), &[1, 0], &[1.0; 2]);
         assert!(all_right > 0.1 && all_right < 10.0, "{all_right}");
-        // Nothing to go by: the least certain.
+        // Without information the probabilities are the least certain ones.
         for nothing in [
             temperature(&column(&[0.0; 3]), &[0, 1, 1], &[1.0; 3]),
             temperature(&column(&[]), &[], &[]),

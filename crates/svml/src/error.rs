@@ -1,16 +1,29 @@
-//! The one error type of the crate. Each message names the value, the bound and a way out.
+//! The one error type of the crate.
+//!
+//! An error says what is wrong, with the value and the bound, and carries what to do about it as data: a
+//! [`Remedy`]. The command line and the Python package express the remedy in terms of their own options, by
+//! [`Error::with_remedy_as`]; `Display` names the fields and functions of this library.
+//!
+//! | kind | variants |
+//! |---|---|
+//! | a parameter outside its range | [`Error::Parameter`] |
+//! | data that cannot be used | [`Error::Parse`], [`Error::Missing`], [`Error::OutOfRange`], [`Error::UnseenCategory`], [`Error::NoSuchColumn`], [`Error::Shape`], [`Error::NoRows`], [`Error::OneClass`], [`Error::TooManyClasses`], [`Error::TooFewRows`], [`Error::Data`] |
+//! | arithmetic that failed on usable data | [`Error::Numerical`], [`Error::NotPositiveDefinite`] |
+//! | files, memory and time | [`Error::Io`], [`Error::ModelFile`], [`Error::TooLarge`], [`Error::Interrupted`] |
+//! | a call that this model cannot answer | [`Error::NotAClassifier`], [`Error::Unsupported`] |
 
+use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
 
 /// What every fallible function of this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Everything that can go wrong, by cause.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -19,18 +32,16 @@ pub enum Error {
     },
 
     /// The text of a data file does not follow its format.
-    #[error("line {line}: {message}")]
     Parse {
         /// Line in the file, from 1.
         line: u64,
-        /// What was found, what was expected, what to do.
+        /// What was found and what was expected.
         message: String,
+        /// What to do, where an option helps.
+        remedy: Option<Remedy>,
     },
 
-    /// A value is missing where none may be.
-    #[error(
-        "row {row}, column {column}: the value is missing; drop such rows or impute them (missing = drop or impute)"
-    )]
+    /// A value is missing, and missing values are not allowed.
     Missing {
         /// Line of the file, or row of the matrix, from 1.
         row: usize,
@@ -39,9 +50,6 @@ pub enum Error {
     },
 
     /// A number is infinite, or too large to be squared and summed safely.
-    #[error(
-        "row {row}, column {column}: {value} is outside the range of this program, which is +-{limit:e}; rescale or drop the column"
-    )]
     OutOfRange {
         /// Row, from 1.
         row: usize,
@@ -54,9 +62,6 @@ pub enum Error {
     },
 
     /// A category that the training data did not have, in a column coded by integers.
-    #[error(
-        "row {row}, column {column}: category '{value}' did not occur in the training data (known: {known}); correct it, or train with one-hot columns or imputation, which accept new categories"
-    )]
     UnseenCategory {
         /// Row, from 1.
         row: usize,
@@ -69,16 +74,14 @@ pub enum Error {
     },
 
     /// A column that the model or the caller asks for is not in the data.
-    #[error("there is no column '{column}' in the data; its columns are: {available}")]
     NoSuchColumn {
         /// Name or number asked for.
         column: String,
-        /// What there is.
+        /// The columns of the data.
         available: String,
     },
 
     /// Two sizes that have to agree do not.
-    #[error("{what}: {found} found where {expected} are needed")]
     Shape {
         /// What was counted.
         what: String,
@@ -88,23 +91,17 @@ pub enum Error {
         expected: usize,
     },
 
-    /// No rows at all; the text may say where.
-    #[error("the data holds no rows{0}")]
+    /// There are no rows. The text is appended to the message and may say which rows are meant, as in
+    /// `" to predict"`.
     NoRows(String),
 
     /// All rows belong to one class.
-    #[error(
-        "every row is of class '{class}'; a classifier needs at least two classes: check the target column"
-    )]
     OneClass {
         /// The only class.
         class: String,
     },
 
-    /// More classes than make sense.
-    #[error(
-        "the target column '{column}' holds {found} classes, more than {limit}: is it the right column? If it is, group the labels"
-    )]
+    /// So many classes that the target column is most likely the wrong one.
     TooManyClasses {
         /// Name of the target column.
         column: String,
@@ -114,10 +111,7 @@ pub enum Error {
         limit: usize,
     },
 
-    /// A class has fewer rows than the splits need.
-    #[error(
-        "class '{class}' has {rows} row(s); {purpose} needs at least {needed} of each class: add rows or remove the class"
-    )]
+    /// A class has fewer rows than the folds need.
     TooFewRows {
         /// The class.
         class: String,
@@ -125,33 +119,47 @@ pub enum Error {
         rows: usize,
         /// How many it needs.
         needed: usize,
-        /// What needs them.
+        /// What needs them, as the subject of `needs`.
         purpose: &'static str,
     },
 
+    /// The data cannot be used as they are, for another reason than the ones above.
+    Data {
+        /// What is wrong, with the place.
+        what: String,
+        /// What to do, where an option helps.
+        remedy: Option<Remedy>,
+    },
+
     /// A parameter outside its range.
-    #[error("{name} = {value} is not allowed: it must be {bound}")]
     Parameter {
         /// Name of the parameter.
-        name: &'static str,
+        name: Cow<'static, str>,
         /// The value given.
         value: String,
         /// What would be allowed.
         bound: String,
     },
 
-    /// A model file that is damaged, foreign or from a later version.
-    #[error("not a usable model file: {0}")]
+    /// A computation on usable data did not give finite numbers.
+    Numerical {
+        /// What was computed, and the result.
+        what: String,
+        /// What to do.
+        remedy: Remedy,
+    },
+
+    /// A model file that is damaged, was not written by this library, or was written by a later version.
     ModelFile(String),
 
-    /// A metric alone was asked to classify.
-    #[error(
-        "the model holds a metric without a machine, which maps rows but cannot classify them; train a classifier"
-    )]
-    NoMachine,
+    /// A model that holds a metric alone, without a classifier, was asked to classify.
+    NotAClassifier,
+
+    /// The model does not have what is asked for: a k-nearest-neighbour classifier, for example, has no
+    /// support vectors.
+    Unsupported(String),
 
     /// More memory would be needed than the stated limit.
-    #[error("{what} would need {bytes} bytes, more than the limit of {limit}; {way_out}")]
     TooLarge {
         /// What would be allocated.
         what: String,
@@ -160,13 +168,10 @@ pub enum Error {
         /// The most that is allowed.
         limit: u128,
         /// What to do instead.
-        way_out: &'static str,
+        remedy: Remedy,
     },
 
     /// The matrix K + I/C could not be factored although it should be positive definite.
-    #[error(
-        "the kernel matrix with ridge 1/C = {ridge:e} could not be factored (pivot {pivot}); C is too large for this data: bound it lower"
-    )]
     NotPositiveDefinite {
         /// Index of the failing pivot.
         pivot: usize,
@@ -175,6 +180,166 @@ pub enum Error {
     },
 
     /// The observer, the interrupt flag or the time limit ended the work before there was any result.
-    #[error("stopped before the first result was there; give it more time")]
     Interrupted,
+}
+
+/// What a user can do about an [`Error`]. `Display` says it in terms of this library; the command line and
+/// the Python package have texts of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Leave out rows with missing values, or fill them.
+    DropOrImpute,
+    /// Leave out rows with missing values.
+    DropMissing,
+    /// Say that the first row is data, not names.
+    SayNoHeader,
+    /// Say what separates the cells.
+    GiveDelimiter,
+    /// Correct the category, or encode categories so that new ones are accepted.
+    AcceptNewCategories,
+    /// Encode categories by integer codes.
+    UseCodes,
+    /// Give a column other units, or leave it out.
+    RescaleColumn,
+    /// Raise the limit on memory, or use fewer rows.
+    RaiseMemoryLimit,
+    /// Use fewer rows or columns.
+    UseLessData,
+    /// Use a smaller C.
+    LowerCost,
+    /// Allow more time.
+    MoreTime,
+    /// Train a classifier instead of a metric alone.
+    TrainClassifier,
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DropOrImpute => {
+                "leave out such rows (Missing::Drop) or fill such values (Missing::Impute)"
+            }
+            Self::DropMissing => "leave out such rows (Missing::Drop)",
+            Self::SayNoHeader => {
+                "if the first row is data, say so (ReadOptions { header: Some(false), .. })"
+            }
+            Self::GiveDelimiter => {
+                "if cells are separated by something else, give the delimiter (ReadOptions::delimiter)"
+            }
+            Self::AcceptNewCategories => {
+                "correct it, or train with Categories::OneHot or Missing::Impute, which accept new categories"
+            }
+            Self::UseCodes => "use Categories::Codes",
+            Self::RescaleColumn => {
+                "look for values that are wrong or far too large, and rescale or remove such columns"
+            }
+            Self::RaiseMemoryLimit => {
+                "raise memory_limit if the computer has that much, or use fewer rows"
+            }
+            Self::UseLessData => "use fewer rows or columns",
+            Self::LowerCost => {
+                "use a smaller C (initial_cost, with learn_cost false; or the costs of a GridSearch)"
+            }
+            Self::MoreTime => "allow more time (Run::time_limit)",
+            Self::TrainClassifier => "train a model with a classifier",
+        })
+    }
+}
+
+impl Error {
+    /// A parameter outside its range.
+    pub fn parameter(
+        name: impl Into<Cow<'static, str>>,
+        value: impl fmt::Display,
+        bound: impl Into<String>,
+    ) -> Self {
+        Self::Parameter { name: name.into(), value: value.to_string(), bound: bound.into() }
+    }
+
+    /// What the user can do about it, where that is more than the message says.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Parse { remedy, .. } | Self::Data { remedy, .. } => *remedy,
+            Self::Numerical { remedy, .. } | Self::TooLarge { remedy, .. } => Some(*remedy),
+            Self::Missing { .. } => Some(Remedy::DropOrImpute),
+            Self::OutOfRange { .. } => Some(Remedy::RescaleColumn),
+            Self::UnseenCategory { .. } => Some(Remedy::AcceptNewCategories),
+            Self::NotPositiveDefinite { .. } => Some(Remedy::LowerCost),
+            Self::NotAClassifier => Some(Remedy::TrainClassifier),
+            Self::Interrupted => Some(Remedy::MoreTime),
+            _ => None,
+        }
+    }
+
+    /// The message, with the remedy worded by `words`: in the options of the command line, for example.
+    pub fn with_remedy_as(&self, words: impl Fn(Remedy) -> String) -> String {
+        let what = self.what();
+        self.remedy().map_or(what.clone(), |remedy| format!("{what}; {}", words(remedy)))
+    }
+
+    /// What is wrong, without the remedy.
+    pub fn what(&self) -> String {
+        match self {
+            Self::Io { path, source } => format!("{}: {source}", path.display()),
+            Self::Parse { line, message, .. } => format!("line {line}: {message}"),
+            Self::Missing { row, column } => {
+                format!("row {row}, column {column}: the value is missing")
+            }
+            Self::OutOfRange { row, column, value, limit } => format!(
+                "row {row}, column {column}: {value} is outside the range that is accepted, +-{limit:e}"
+            ),
+            Self::UnseenCategory { row, column, value, known } => format!(
+                "row {row}, column {column}: category '{value}' did not occur in the training data (known: {known})"
+            ),
+            Self::NoSuchColumn { column, available } => {
+                format!("there is no column '{column}' in the data; its columns are: {available}")
+            }
+            Self::Shape { what, found, expected } => {
+                format!("{what}: {found} found where {expected} are needed")
+            }
+            Self::NoRows(place) => format!("the data holds no rows{place}"),
+            Self::OneClass { class } => format!(
+                "every row is of class '{class}'; a classifier needs at least two classes: check the target column"
+            ),
+            Self::TooManyClasses { column, found, limit } => format!(
+                "the target column '{column}' holds {found} classes, more than {limit}: is it the right column? If it is, group the labels"
+            ),
+            Self::TooFewRows { class, rows, needed, purpose } => format!(
+                "class '{class}' has {rows} row(s); {purpose} needs at least {needed} of each class: add rows or remove the class"
+            ),
+            Self::Data { what, .. } | Self::Numerical { what, .. } => what.clone(),
+            Self::Parameter { name, value, bound } => {
+                format!("{name} = {value} is not allowed: it must be {bound}")
+            }
+            Self::ModelFile(message) => format!("not a usable model file: {message}"),
+            Self::NotAClassifier => {
+                "the model holds a metric alone, which maps rows but cannot classify them"
+                    .to_owned()
+            }
+            Self::Unsupported(message) => message.clone(),
+            Self::TooLarge { what, bytes, limit, .. } => {
+                format!("{what} would need {bytes} bytes, more than the limit of {limit}")
+            }
+            Self::NotPositiveDefinite { pivot, ridge } => format!(
+                "the kernel matrix with ridge 1/C = {ridge:e} could not be factored (pivot {pivot}): C is too large for this data"
+            ),
+            Self::Interrupted => "stopped before there was any result".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.with_remedy_as(|remedy| remedy.to_string()))
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }

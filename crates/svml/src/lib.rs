@@ -1,122 +1,113 @@
 //! Support vector metric learning: an RBF support vector machine that learns its own metric and C.
 //!
-//! The kernel is `k(x, z) = exp(-|L(x - z)|^2)`. The usual machine takes `L = I/sigma` and finds
-//! sigma and C by cross-validation on a grid; here the matrix L, the machine and C are learned
-//! together by descent on a smooth validation error
+//! The kernel is `k(x, z) = exp(-|L(x - z)|^2)`. The usual SVM takes `L = I/sigma` and finds sigma and C by
+//! cross-validation on a grid; here the matrix L, the SVM and C are learned together by descent on a smooth
+//! validation loss
 //!
 //! ```text
-//! min over L, C   1/|V| sum_{(x,y) in V} s_a(y h(x)) + lambda |L - L0|^2 / |L0|^2,
-//!                 h = the squared-hinge machine trained on T with kernel k and cost C,
+//! min over L, C   1/|V| sum_{(x,y) in V} psi(y h(x)) + lambda |L - L0|^2 / |L0|^2,
+//!                 h = the squared-hinge SVM trained with kernel k and cost C on rows without V.
 //! ```
 //!
-//! with training rows T, validation rows V, and further rows that decide when to stop. There is
-//! nothing to tune. The method is that of Xu, Weinberger and Chapelle, "Distance Metric Learning
-//! for Kernel Machines"; `docs/math.md` in the repository has every formula.
+//! There is nothing to tune. By default psi is the squared hinge, V runs over five folds, and the form of L
+//! (one width, one weight for each feature, or a few directions) is chosen from the data; [`Svml::paper`] is the
+//! protocol of Xu, Weinberger and Chapelle, "Distance Metric Learning for Kernel Machines". `docs/math.md` in the
+//! repository has every formula.
 //!
 //! ```
-//! use svml::{Generator, Model, Params};
+//! use svml::{Generator, Model, Svml};
 //!
 //! // Two directions decide the class, eight are noise, and all are rotated.
 //! let train = Generator::default().generate()?.data;
 //! let test = Generator { seed: 1, ..Generator::default() }.generate()?.data;
 //!
-//! let model = Model::fit(&train, &Params::default())?;
-//! assert!(model.error(&test)? < 0.15);
+//! let model = Model::fit(&train, Svml::default())?;
+//! assert!(model.error_rate(&test)? < 0.15);
+//! println!("{model}");
 //!
 //! let loaded = Model::from_bytes(&model.to_bytes()?)?;
-//! assert_eq!(loaded.predict(test.x())?, model.predict(test.x())?);
+//! assert_eq!(loaded.predict_labels(test.x())?, model.predict_labels(test.x())?);
 //! # Ok::<(), svml::Error>(())
 //! ```
 //!
 //! From a file: [`Dataset::from_path`], then [`Model::fit`], [`Model::save`]; later [`Model::load`]
-//! and [`Schema::read_path`](data::Schema::read_path) for new rows.
+//! and [`Schema::read_path`](data::Schema::read_path) for new rows. What is fitted is a [`Method`]: SVML, a
+//! Euclidean SVM with a grid search, or a metric learner (one of ours or [one of your own](Learner))
+//! followed by an SVM, by nearest neighbours or by nothing. [`cross_validate`] compares methods.
 //!
-//! # Where the paper is
+//! # Words
 //!
-//! Modules stand here in the order of the paper, and each uses only those above it.
-//!
-//! | paper | module |
-//! |---|---|
-//! | section 3, equation (7), the metric and its forms (section 4.4) | [`metric`] |
-//! | the data of section 3.4: columns, standard deviation 1, splits | [`data`] |
-//! | equations (4), (5), (12), the kernel and d K -> d L | [`kernel`] |
-//! | section 2, equations (1) to (3), the machine | [`svm`] |
-//! | section 6, several classes | [`multiclass`] |
-//! | beyond the paper: probabilities | [`calibrate`] |
-//! | section 4.1, equation (13), the soft zero-one loss | [`loss`] |
-//! | section 4.2, equations (14) to (16), the gradient | [`criterion`] |
-//! | section 4.3, the minimiser | [`optimise`] |
-//! | Algorithm 1 and equation (17) | [`learn::svml`] |
-//! | section 3.1, equations (8) and (9), NCA | [`learn::nca`] |
-//! | section 3.2, equations (10) and (11), LMNN | [`learn::lmnn`] |
-//! | section 3.3, ITML | [`learn::itml`] |
-//! | section 5.1, principal components | [`learn::pca`] |
-//! | beyond the paper: a start from gradients | [`learn::gop`] |
-//! | beyond the paper: the form chosen from the data | [`learn::auto`] |
-//! | section 5, the Euclidean machine with cross-validation | [`select`] |
-//! | equation (6), nearest neighbours | [`neighbours`] |
-//! | section 3.4, a machine after another learner | [`Model::fit_after`] |
-//! | figure 4, the map of rows and decision | [`map`] |
-//! | the plug-in for LIBSVM that its conclusion announces | [`export`] |
+//! A *row* is a sample, an example: one line of a table. A *metric* is the matrix L. A *step* is an accepted step
+//! of a learner's descent. *C*, `cost` in names, is the price of margin violations.
 //!
 //! # Threads
 //!
 //! Work is spread over the current rayon pool. Results have the same bits for any number of threads.
+//!
+//! # Features
+//!
+//! `ndarray`: `Matrix::from` of an `ArrayView2<f64>`, and `Array2::from` of a [`Matrix`]. It is off by default.
+//!
+//! # What is stable
+//!
+//! What these pages show follows semantic versioning: structs and enums that may grow are `non_exhaustive` or
+//! are made with `..Default::default()`. The module `internals`, hidden here, promises nothing.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-pub mod error;
+// In the order of dependency: a module uses only those above it, which `tests/layering.rs` checks. Blank lines keep
+// rustfmt from sorting them all by name.
+mod error;
 
-pub mod watch;
+// Numbers, and when to stop computing with them.
+mod watch;
 
-pub mod linalg;
+mod linalg;
 
-pub mod metric;
+mod metric;
+mod run;
 
+// Rows, kernel matrices and the SVM on them.
 pub mod data;
+mod kernel;
+mod svm;
 
-pub mod kernel;
+// Several classes from SVMs of two.
+mod multiclass;
 
-pub mod svm;
+// What is made of their outputs, and how it is minimised.
+mod calibrate;
+mod loss;
+mod optimise;
 
-pub mod multiclass;
+// What learns a metric: the methods that the paper compares with, and its own.
+pub mod learners;
+mod svml;
 
-pub mod calibrate;
+// What is fitted, and what comes of it.
+mod grid_search;
+mod method;
+mod model;
 
-pub mod loss;
+pub mod figures;
+#[doc(hidden)]
+pub mod internals;
 
-pub mod criterion;
+/// The programs on the first page of the repository.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
 
-pub mod optimise;
-
-pub mod params;
-
-pub mod learn;
-
-pub mod select;
-
-mod train;
-
-pub mod neighbours;
-
-pub mod model;
-mod model_file;
-
-mod after;
-
-mod given;
-
-pub mod measure;
-
-pub mod map;
-
-pub mod export;
-
-pub use data::{Dataset, Generator, ReadOptions};
-pub use error::{Error, Result};
-pub use learn::Rival;
+pub use data::{ClassWeight, Dataset, Generator, ReadOptions};
+pub use error::{Error, Remedy, Result};
+pub use grid_search::GridSearch;
+pub use learners::Learner;
 pub use linalg::Matrix;
+pub use loss::Surrogate;
+pub use method::{AnyLearner, Fixed, Knn, Method};
 pub use metric::{Form, Metric};
-pub use model::Model;
-pub use model_file::write_atomically;
-pub use params::Params;
-pub use select::Grid;
+pub use model::{CrossValidation, LibsvmModel, Measures, Model, Report, Stage, cross_validate};
+pub use optimise::Optimiser;
+pub use run::{Run, Step, Stop, SvmlStep};
+pub use svml::choose_form::Candidate;
+pub use svml::criterion::Criterion;
+pub use svml::{FormChoice, Svml};

@@ -8,17 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 /// A smooth function of the margin z = y h(x) that stands in for the zero-one loss.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Surrogate {
     /// s_a(z) = 1 / (1 + exp(a z)), the paper's mirrored sigmoid: the larger the steepness a, the
-    /// closer to the step.
-    #[default]
+    /// closer it is to the zero-one loss.
     Sigmoid,
-    /// log(1 + exp(-a z)) / a: a proper score, convex; outputs cannot escape it by growing.
+    /// log(1 + exp(-a z)) / a: convex, and a proper scoring rule, so that overconfident outputs cost more.
     Logistic,
-    /// max(0, 1 - z)^2: what the machine itself minimises.
+    /// max(0, 1 - z)^2: the loss that the SVM itself minimises.
     SquaredHinge,
 }
 
@@ -40,11 +39,7 @@ impl FromStr for Surrogate {
             "sigmoid" => Ok(Self::Sigmoid),
             "logistic" => Ok(Self::Logistic),
             "squared_hinge" => Ok(Self::SquaredHinge),
-            _ => Err(Error::Parameter {
-                name: "surrogate",
-                value: text.to_owned(),
-                bound: "sigmoid, logistic or squared_hinge".to_owned(),
-            }),
+            _ => Err(Error::parameter("surrogate", text, "sigmoid, logistic or squared_hinge")),
         }
     }
 }
@@ -54,7 +49,7 @@ impl FromStr for Surrogate {
 pub struct Loss {
     /// The function.
     pub surrogate: Surrogate,
-    /// a; the squared hinge has none.
+    /// The steepness a, which the squared hinge does not use.
     pub steepness: f64,
 }
 
@@ -62,7 +57,8 @@ impl Loss {
     /// The value at a margin, and the derivative there.
     pub fn value_and_slope(self, margin: f64) -> (f64, f64) {
         let a = self.steepness;
-        // exp of a negative number only: no overflow, and what is small keeps its precision.
+        // exp is taken of negative numbers only, so that it cannot overflow and small results keep
+        // their relative precision.
         let e = (-(a * margin).abs()).exp();
         let (small, large) = (e / (1.0 + e), 1.0 / (1.0 + e));
         match self.surrogate {
@@ -79,15 +75,15 @@ impl Loss {
     }
 }
 
-/// Weight of the rows whose predicted class is not theirs.
+/// Total weight of the misclassified rows.
 pub fn wrong(predicted: &[usize], class: &[usize], weight: &[f64]) -> f64 {
     let rows = predicted.iter().zip(class).zip(weight);
     let wrong = rows.filter(|((predicted, class), _)| predicted != class);
-    // An empty sum is -0.
+    // The sum of no numbers is -0; adding 0 makes it 0.
     wrong.map(|(_, weight)| weight).sum::<f64>() + 0.0
 }
 
-/// Their share in the weight of all rows; 0 without rows.
+/// The zero-one error: the weight of the misclassified rows over that of all rows; 0 without rows.
 pub fn zero_one(predicted: &[usize], class: &[usize], weight: &[f64]) -> f64 {
     wrong(predicted, class, weight) / weight.iter().sum::<f64>().max(f64::MIN_POSITIVE)
 }

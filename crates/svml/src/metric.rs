@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::linalg::{self, Matrix};
 
 /// The structure of L: which of its entries are learned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 #[non_exhaustive]
 pub enum Form {
@@ -18,7 +18,6 @@ pub enum Form {
     /// L diagonal: one weight per feature (SVML-Diag).
     Diagonal,
     /// All d x d entries of L (SVML).
-    #[default]
     Full,
     /// L of r rows and d columns: a map into r dimensions.
     Rank(usize),
@@ -48,10 +47,9 @@ impl FromStr for Form {
                 .and_then(|r| r.parse().ok())
                 .filter(|&r| r > 0)
                 .map(Self::Rank)
-                .ok_or_else(|| Error::Parameter {
-                    name: "form",
-                    value: text.to_owned(),
-                    bound: "sphere, diagonal, full or rank=R with R at least 1".to_owned(),
+                .ok_or_else(|| {
+                    let bound = "sphere, diagonal, full or rank=R with R at least 1";
+                    Error::parameter("form", text, bound)
                 }),
         }
     }
@@ -110,11 +108,8 @@ impl Metric {
         if let Form::Rank(r) = form
             && !(1..=d).contains(&r)
         {
-            return Err(Error::Parameter {
-                name: "rank",
-                value: r.to_string(),
-                bound: format!("between 1 and the number of features, {d}"),
-            });
+            let bound = format!("between 1 and the number of features, {d}");
+            return Err(Error::parameter("rank", r, bound));
         }
         if values.len() != form.len(d) {
             return Err(Error::Shape {
@@ -124,10 +119,9 @@ impl Metric {
             });
         }
         if let Some(value) = values.iter().find(|v| v.is_nan() || v.abs() > LARGEST) {
-            return Err(Error::Parameter {
-                name: "metric",
-                value: format!("{value:e}"),
-                bound: format!("within +-{LARGEST:e} in every entry"),
+            return Err(Error::Numerical {
+                what: format!("an entry of the metric is {value:e}, outside +-{LARGEST:e}"),
+                remedy: Remedy::RescaleColumn,
             });
         }
         Ok(Self { form, d, values })
@@ -164,6 +158,32 @@ impl Metric {
     /// The values that determine L, as [`Metric::new`] takes them.
     pub fn values(&self) -> &[f64] {
         &self.values
+    }
+
+    /// The same metric with all distances multiplied by `factor`.
+    pub fn scaled(&self, factor: f64) -> Result<Self> {
+        Self::new(self.form, self.d, self.values.iter().map(|v| v * factor).collect())
+    }
+
+    /// The distance |L (a - b)| of two rows of standardised features.
+    ///
+    /// ```
+    /// use svml::{Form, Metric};
+    ///
+    /// let metric = Metric::new(Form::Diagonal, 2, vec![3.0, 4.0])?;
+    /// assert_eq!(metric.distance(&[1.0, 0.0], &[0.0, 1.0])?, 5.0);
+    /// # Ok::<(), svml::Error>(())
+    /// ```
+    pub fn distance(&self, a: &[f64], b: &[f64]) -> Result<f64> {
+        for found in [a.len(), b.len()] {
+            if found != self.d {
+                let what = "features of a row".to_owned();
+                return Err(Error::Shape { what, found, expected: self.d });
+            }
+        }
+        let difference = a.iter().zip(b).map(|(a, b)| a - b).collect();
+        let mapped = self.transform(&Matrix::new(1, self.d, difference)?);
+        Ok(linalg::dot(mapped.row(0), mapped.row(0)).sqrt())
     }
 
     /// L as a matrix. // (rank, features)
@@ -204,16 +224,20 @@ impl Metric {
         }
     }
 
-    /// Eigenvalues of M, descending, and its eigenvectors as rows: the directions of the standardised
-    /// features in the order in which they count, and by how much.
+    /// The eigenvalues of M in descending order, and its eigenvectors as rows: directions in the space of
+    /// standardised features, sorted by how strongly distances depend on them.
     pub fn directions(&self) -> (Vec<f64>, Matrix) {
         linalg::symmetric_eigen(&self.mahalanobis()).unwrap_or_else(|| {
-            // Does not happen for finite entries, which a metric has.
+            // This cannot happen: a metric has finite entries, for which eigenvalues are always found.
             (vec![0.0; self.d], Matrix::zeros(self.d, self.d))
         })
     }
 
     /// z = L x for every row x. // (n, rank)
+    ///
+    /// # Panics
+    ///
+    /// If the rows do not have [`Metric::features`] columns.
     pub fn transform(&self, x: &Matrix) -> Matrix {
         match self.form {
             Form::Sphere | Form::Diagonal => {
@@ -224,7 +248,8 @@ impl Metric {
                 }
                 z
             }
-            // The last bits of a row may depend on how many rows there are beside it.
+            // The last bits of a mapped row may depend on the number of rows in `x`, because the order of
+            // sums in the matrix product may depend on the shape.
             Form::Full | Form::Rank(_) => {
                 linalg::multiply(x.into(), linalg::Block::from(&self.as_matrix()).t())
             }

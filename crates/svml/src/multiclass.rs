@@ -1,72 +1,22 @@
-//! Several classes: one-against-one machines that share one metric and one C.
+//! Several classes: one-against-one SVMs that share one metric and one C.
 //!
-//! The pairs (i, j) with i < j are numbered (0, 1), (0, 2), .., (1, 2), ..; the machine of a pair
+//! The pairs (i, j) with i < j are numbered (0, 1), (0, 2), .., (1, 2), ..; the SVM of a pair
 //! sees the rows of its two classes only and is positive for class j. Two classes are one pair, and
-//! its machine is the whole classifier.
+//! its SVM is the whole classifier.
 
 use rayon::prelude::*;
 
+use crate::data::{PairRows, pairs};
 use crate::error::Result;
 use crate::kernel::{Gram, expand};
 use crate::linalg::Matrix;
-use crate::svm::{Machine, Problem, Solution, solve};
+use crate::svm::{BinarySvm, Problem, Solution, solve};
 
-/// The pairs of `classes` classes, in order.
-pub fn pairs(classes: usize) -> Vec<(usize, usize)> {
-    (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j))).collect()
-}
-
-/// Rows with their classes and weights.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Labelled {
-    /// Row indices, ascending.
-    pub index: Vec<usize>,
-    /// Class of each.
-    pub class: Vec<usize>,
-    /// Weight of each, positive.
-    pub weight: Vec<f64>,
-}
-
-/// Rows with labels +-1 and weights: what the machine of one pair sees.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rows {
-    /// Row indices, ascending.
-    pub index: Vec<usize>,
-    /// +1 or -1 for each.
-    pub y: Vec<f64>,
-    /// Weight of each, positive.
-    pub weight: Vec<f64>,
-}
-
-impl Labelled {
-    /// Those rows whose position `keep` asks for.
-    pub fn some(&self, keep: impl Fn(usize) -> bool) -> Self {
-        let chosen: Vec<usize> = (0..self.index.len()).filter(|&p| keep(p)).collect();
-        Self {
-            index: chosen.iter().map(|&p| self.index[p]).collect(),
-            class: chosen.iter().map(|&p| self.class[p]).collect(),
-            weight: chosen.iter().map(|&p| self.weight[p]).collect(),
-        }
-    }
-
-    /// The rows of classes i and j, positive for j.
-    pub fn of_pair(&self, (i, j): (usize, usize)) -> Rows {
-        let mut rows = Rows::default();
-        for (p, &class) in self.class.iter().enumerate() {
-            if class == i || class == j {
-                rows.index.push(self.index[p]);
-                rows.y.push(if class == j { 1.0 } else { -1.0 });
-                rows.weight.push(self.weight[p]);
-            }
-        }
-        rows
-    }
-}
-
-/// Solves the machine of one pair: C_i = C w_i.
+/// Trains the SVM of one pair of classes, with cost C_i = C w_i for row i of weight w_i. `start` is the
+/// support set for a warm start, if there is one.
 pub fn solve_pair<'a>(
     gram: &'a dyn Gram,
-    rows: &Rows,
+    rows: &PairRows,
     cost: f64,
     start: Option<&[usize]>,
 ) -> Result<Solution<'a>> {
@@ -74,24 +24,24 @@ pub fn solve_pair<'a>(
     solve(&Problem { gram, rows: &rows.index, y: &rows.y, cost: &cost }, start)
 }
 
-/// The outputs of every machine at some rows of the kernel. // (rows, pairs)
-pub fn outputs(gram: &dyn Gram, rows: &[usize], machines: &[Machine]) -> Matrix {
-    let columns: Vec<Vec<f64>> = machines
+/// The outputs of every SVM at some rows of the kernel matrix. // (rows, pairs)
+pub fn outputs(gram: &dyn Gram, rows: &[usize], svms: &[BinarySvm]) -> Matrix {
+    let columns: Vec<Vec<f64>> = svms
         .par_iter()
-        .map(|machine| {
-            let mut h = gram.multiply(rows, &machine.support, &machine.beta);
-            h.iter_mut().for_each(|h| *h += machine.bias);
+        .map(|svm| {
+            let mut h = gram.multiply(rows, &svm.support, &svm.beta);
+            h.iter_mut().for_each(|h| *h += svm.bias);
             h
         })
         .collect();
-    Matrix::from_fn(rows.len(), machines.len(), |i, p| columns[p][i])
+    Matrix::from_fn(rows.len(), svms.len(), |i, p| columns[p][i])
 }
 
-/// One value per class from the outputs of all pairs: the number of pairs won, plus the sum of the
-/// outputs in favour of the class squashed into (-1/3, 1/3), which breaks ties without ever
-/// outvoting. (scikit-learn's rule for one-against-one.) // (rows, classes)
+/// One decision value per class from the outputs of all pairs: the number of pairs that the class wins,
+/// plus the sum of the outputs in its favour, squashed into (-1/3, 1/3) so that it breaks ties but never
+/// outweighs a vote. (This is scikit-learn's rule for one-against-one.) // (rows, classes)
 ///
-/// Two classes keep their single output. // (rows, 1)
+/// For two classes the single output is the decision value. // (rows, 1)
 pub fn vote(outputs: &Matrix, classes: usize) -> Matrix {
     if classes == 2 {
         return outputs.clone();
@@ -112,8 +62,8 @@ pub fn vote(outputs: &Matrix, classes: usize) -> Matrix {
     values
 }
 
-/// The class of each row of decision values: the largest, the first of equals; of a single value,
-/// the second class if it is positive.
+/// The predicted class for each row of decision values: that of the largest value, the first if several
+/// are equal. A single value decides between two classes: the second if it is positive, else the first.
 pub fn decide(values: &Matrix) -> Vec<usize> {
     values
         .iter_rows()
@@ -124,37 +74,34 @@ pub fn decide(values: &Matrix) -> Vec<usize> {
         .collect()
 }
 
-/// All machines over one set of support vectors, as LIBSVM and scikit-learn lay them out.
+/// The SVMs of all pairs over one common set of support vectors, in the layout of LIBSVM and scikit-learn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ensemble {
+pub struct PairwiseSvms {
     /// Support rows: class after class, ascending within each.
     pub support: Vec<usize>,
     /// Number of support rows of each class.
     pub counts: Vec<usize>,
-    /// For a support row of class c, its beta in the machines of c with the other classes in order.
-    /// // (classes - 1, |S|)
+    /// The column of a support row of class c holds its beta in the SVMs of c against each of the other
+    /// classes, in order. // (classes - 1, |S|)
     pub beta: Matrix,
     /// b of each pair.
     pub bias: Vec<f64>,
 }
 
-impl Ensemble {
-    /// Joins the machines of all pairs; `class_of` tells the class of a row.
-    pub fn new(machines: &[Machine], classes: usize, class_of: impl Fn(usize) -> usize) -> Self {
-        let mut support: Vec<(usize, usize)> = machines
-            .iter()
-            .flat_map(|machine| &machine.support)
-            .map(|&row| (class_of(row), row))
-            .collect();
+impl PairwiseSvms {
+    /// Joins the SVMs of all pairs; `class_of` tells the class of a row.
+    pub fn new(svms: &[BinarySvm], classes: usize, class_of: impl Fn(usize) -> usize) -> Self {
+        let mut support: Vec<(usize, usize)> =
+            svms.iter().flat_map(|svm| &svm.support).map(|&row| (class_of(row), row)).collect();
         support.sort_unstable();
         support.dedup();
         let mut counts = vec![0; classes];
         support.iter().for_each(|(class, _)| counts[*class] += 1);
         let mut beta = Matrix::zeros(classes - 1, support.len());
-        for (machine, (i, j)) in machines.iter().zip(pairs(classes)) {
-            for (&row, &b) in machine.support.iter().zip(&machine.beta) {
+        for (svm, (i, j)) in svms.iter().zip(pairs(classes)) {
+            for (&row, &b) in svm.support.iter().zip(&svm.beta) {
                 let class = class_of(row);
-                // Among the machines of class i the one with j > i is number j - 1.
+                // Among the SVMs of class i, counted from 0, the one against class j > i is number j - 1.
                 let slot = if class == i { j - 1 } else { i };
                 if let Ok(at) = support.binary_search(&(class, row)) {
                     beta[(slot, at)] = b;
@@ -165,12 +112,12 @@ impl Ensemble {
             support: support.into_iter().map(|(_, row)| row).collect(),
             counts,
             beta,
-            bias: machines.iter().map(|machine| machine.bias).collect(),
+            bias: svms.iter().map(|svm| svm.bias).collect(),
         }
     }
 
-    /// The outputs of all pairs at rows `z`, with the support rows `mapped`, both mapped by L.
-    /// // (rows, pairs)
+    /// The outputs of the SVMs of all pairs at the rows `z`, given the support rows as `mapped`; both have
+    /// been mapped by L. // (rows, pairs)
     pub fn outputs(&self, z: &Matrix, mapped: &Matrix) -> Matrix {
         let classes = self.counts.len();
         let mut outputs = Matrix::from_fn(z.rows(), self.bias.len(), |_, p| self.bias[p]);
@@ -183,7 +130,7 @@ impl Ensemble {
             add(&expand(z, mapped, &self.beta), &[(0, 0)]);
             return outputs;
         }
-        // The support rows of a class share their kernel values among its machines.
+        // All SVMs of a class use the same kernel values of its support rows, which are computed once.
         let mut start = 0;
         for (class, &count) in self.counts.iter().enumerate() {
             let rows: Vec<usize> = (start..start + count).collect();
@@ -240,27 +187,27 @@ mod tests {
     }
 
     #[test]
-    fn an_ensemble_gives_what_its_machines_give() {
+    fn pairwise_svms_give_what_each_gives() {
         let classes = 4;
         let z = Matrix::from_fn(20, 2, |i, k| ((i * 7 + k * 5) % 11) as f64 * 0.2);
         let class_of = |row: usize| row % classes;
-        let machines: Vec<Machine> = pairs(classes)
+        let svms: Vec<BinarySvm> = pairs(classes)
             .iter()
             .map(|&(i, j)| {
                 let support: Vec<usize> =
                     (0..20).filter(|r| [i, j].contains(&class_of(*r)) && r % 3 != 0).collect();
                 let beta = support.iter().map(|r| (*r as f64 - 9.5) / 10.0).collect();
-                Machine { support, beta, bias: i as f64 - 0.5 * j as f64 }
+                BinarySvm { support, beta, bias: i as f64 - 0.5 * j as f64 }
             })
             .collect();
-        let ensemble = Ensemble::new(&machines, classes, class_of);
-        assert!(ensemble.support.iter().all(|r| r % 3 != 0));
-        let together = ensemble.outputs(&z, &z.select_rows(&ensemble.support));
-        for (p, machine) in machines.iter().enumerate() {
-            let beta = Matrix::from_rows(&[&machine.beta]).unwrap();
-            let alone = expand(&z, &z.select_rows(&machine.support), &beta);
+        let pairwise = PairwiseSvms::new(&svms, classes, class_of);
+        assert!(pairwise.support.iter().all(|r| r % 3 != 0));
+        let together = pairwise.outputs(&z, &z.select_rows(&pairwise.support));
+        for (p, svm) in svms.iter().enumerate() {
+            let beta = Matrix::from_rows(&[&svm.beta]).unwrap();
+            let alone = expand(&z, &z.select_rows(&svm.support), &beta);
             for r in 0..20 {
-                assert!((together[(r, p)] - alone[(r, 0)] - machine.bias).abs() < 1e-13);
+                assert!((together[(r, p)] - alone[(r, 0)] - svm.bias).abs() < 1e-13);
             }
         }
     }

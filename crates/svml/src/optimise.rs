@@ -1,74 +1,47 @@
 //! Minimisation of a smooth function: conjugate gradients and L-BFGS over one line search.
 //!
-//! The optimisers know no learner. After each accepted step the objective is asked whether to go
-//! on; early stopping, time limits and interrupts live there.
+//! The optimisers know nothing about the learners. After each accepted step they ask the objective
+//! whether to go on: early stopping, time limits and interrupts are the objective's task.
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
+use crate::run::Stop;
 
 /// A function to be minimised.
 pub trait Objective {
-    /// The value at `x`, with the gradient left in `gradient`. A value that is not finite means
-    /// 'too far'.
+    /// Returns the value at `x` and writes the gradient to `gradient`. A value that is not finite tells
+    /// the line search that its step was too long.
     fn evaluate(&mut self, x: &[f64], gradient: &mut [f64]) -> Result<f64>;
+}
 
-    /// Sees the starting point (with step 0) and every accepted step after it, and may end the work.
+/// An objective that is shown the accepted steps and can end the minimisation.
+pub trait Watched: Objective {
+    /// Is called with the starting point (as a step of length 0) and then with every accepted step. Returns why
+    /// to stop, or `None` to go on.
     fn accept(&mut self, step: &Accepted<'_>) -> Result<Option<Stop>>;
 }
 
-/// How to choose directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How search directions are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Optimiser {
     /// Polak-Ribiere conjugate gradients, the paper's choice.
     ConjugateGradients,
-    /// Limited-memory BFGS with 10 pairs.
-    #[default]
+    /// Limited-memory BFGS, which remembers the last 10 steps.
     Lbfgs,
 }
 
-/// Why an optimisation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Stop {
-    /// The result on the hold-out rows has not improved for some steps.
-    HoldOut,
-    /// The value fell by less than the tolerance.
-    Tolerance,
-    /// No direction lowers the value any more: a minimum, to the precision of the line search.
-    Minimum,
-    /// The limit on the number of steps was reached.
-    Iterations,
-    /// The time limit was reached.
-    TimeLimit,
-    /// The observer or the interrupt flag asked for it.
-    Interrupted,
-}
-
-impl std::fmt::Display for Stop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::HoldOut => "the hold-out result no longer improved",
-            Self::Tolerance => "the loss fell by less than the tolerance",
-            Self::Minimum => "a minimum was reached",
-            Self::Iterations => "the iteration limit was reached",
-            Self::TimeLimit => "the time limit was reached",
-            Self::Interrupted => "it was interrupted",
-        })
-    }
-}
-
-/// When to end without being told.
+/// When the optimiser ends by itself, and the length of its first step.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most accepted steps.
+    /// Maximum number of line searches, each of which gives at most one accepted step.
     pub iterations: usize,
-    /// Smallest decrease of the value worth another step, relative to its size.
+    /// End when a step lowers the value by at most this fraction of max(|value|, `least_size`).
     pub tolerance: f64,
-    /// Values below this count as this large: near zero a relative decrease means nothing.
+    /// Lower bound on the size that decreases are compared with: near zero a relative decrease is
+    /// meaningless.
     pub least_size: f64,
     /// Length of the first step to try, in the units of the variables.
     pub first_step: f64,
@@ -81,54 +54,103 @@ pub struct Accepted<'a> {
     /// The value there.
     pub value: f64,
     /// Length of the step along its direction, |x - previous x|.
-    pub step: f64,
+    pub step_length: f64,
 }
 
-/// Pairs of steps and gradient changes that L-BFGS remembers.
+/// Number of pairs (step, change of the gradient) that L-BFGS remembers.
 const MEMORY: usize = 10;
 
 /// Minimises `objective` from `x`, which ends as the last accepted point.
 pub fn minimise(
     optimiser: Optimiser,
-    objective: &mut dyn Objective,
+    objective: &mut dyn Watched,
     x: &mut Vec<f64>,
     limits: Limits,
 ) -> Result<Stop> {
-    let mut gradient = vec![0.0; x.len()];
-    let mut value = objective.evaluate(x, &mut gradient)?;
-    if !value.is_finite() {
-        return Err(Error::Parameter {
-            name: "starting point",
-            value: format!("{value}"),
-            bound: "one with a finite loss".to_owned(),
-        });
-    }
-    if let Some(stop) = objective.accept(&Accepted { x, value, step: 0.0 })? {
-        return Ok(stop);
-    }
-    let mut directions = Directions::new(optimiser, limits.first_step, &gradient);
-    for _ in 0..limits.iterations {
-        let (direction, first_step) = directions.next(&gradient);
-        let line = Line { origin: x, value, slope: inner(&direction, &gradient), direction };
-        let Some(found) = search(objective, &line, first_step)? else {
-            if directions.restart(&gradient) {
-                continue;
-            }
-            return Ok(Stop::Minimum);
-        };
-        let decrease = value - found.value;
-        let step = found.t * norm(&line.direction);
-        directions.learn(&line.direction, found.t, line.slope, &gradient, &found.gradient);
-        (*x, value, gradient) = (found.x, found.value, found.gradient);
-        if let Some(stop) = objective.accept(&Accepted { x, value, step })? {
+    let mut descent = Minimiser::new(optimiser, objective, x.clone(), limits)?;
+    loop {
+        x.clone_from(&descent.x);
+        if let Some(stop) = objective.accept(&descent.accepted())? {
             return Ok(stop);
         }
-        if decrease <= limits.tolerance * value.abs().max(limits.least_size).max(f64::MIN_POSITIVE)
-        {
-            return Ok(Stop::Tolerance);
+        if let Some(stop) = descent.advance(objective)? {
+            return Ok(stop);
         }
     }
-    Ok(Stop::Iterations)
+}
+
+/// A minimisation whose caller asks for one step at a time.
+pub struct Minimiser {
+    x: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+    step_length: f64,
+    directions: Directions,
+    limits: Limits,
+    /// Number of line searches so far.
+    searches: usize,
+    /// Whether the last step lowered the value by less than the tolerance.
+    converged: bool,
+}
+
+impl Minimiser {
+    /// Evaluates the objective at the start `x`.
+    pub fn new(
+        optimiser: Optimiser,
+        objective: &mut dyn Objective,
+        x: Vec<f64>,
+        limits: Limits,
+    ) -> Result<Self> {
+        let mut gradient = vec![0.0; x.len()];
+        let value = objective.evaluate(&x, &mut gradient)?;
+        if !value.is_finite() {
+            return Err(Error::Numerical {
+                what: format!("the loss at the starting point is {value}, not a finite number"),
+                remedy: Remedy::RescaleColumn,
+            });
+        }
+        let directions = Directions::new(optimiser, limits.first_step, &gradient);
+        let (step_length, searches, converged) = (0.0, 0, false);
+        Ok(Self { x, value, gradient, step_length, directions, limits, searches, converged })
+    }
+
+    /// The last accepted point.
+    pub fn accepted(&self) -> Accepted<'_> {
+        Accepted { x: &self.x, value: self.value, step_length: self.step_length }
+    }
+
+    /// Takes one step that lowers the value. If there is none, returns why the minimisation ends.
+    pub fn advance(&mut self, objective: &mut dyn Objective) -> Result<Option<Stop>> {
+        if self.converged {
+            return Ok(Some(Stop::Tolerance));
+        }
+        while self.searches < self.limits.iterations {
+            self.searches += 1;
+            let (direction, first_step) = self.directions.next(&self.gradient);
+            let slope = inner(&direction, &self.gradient);
+            let line = Line { origin: &self.x, value: self.value, slope, direction };
+            let Some(found) = search(objective, &line, first_step)? else {
+                if self.directions.restart(&self.gradient) {
+                    continue;
+                }
+                return Ok(Some(Stop::Minimum));
+            };
+            let decrease = self.value - found.value;
+            self.step_length = found.t * norm(&line.direction);
+            self.directions.learn(
+                &line.direction,
+                found.t,
+                line.slope,
+                &self.gradient,
+                &found.gradient,
+            );
+            (self.x, self.value, self.gradient) = (found.x, found.value, found.gradient);
+            let size = self.value.abs().max(self.limits.least_size).max(f64::MIN_POSITIVE);
+            self.converged = decrease <= self.limits.tolerance * size;
+            return Ok(None);
+        }
+        Ok(Some(Stop::Iterations))
+    }
 }
 
 fn inner(a: &[f64], b: &[f64]) -> f64 {
@@ -147,18 +169,18 @@ fn add_scaled(a: &mut [f64], s: f64, b: &[f64]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a += s * b);
 }
 
-/// The next direction from the gradients seen so far.
+/// Computes search directions from the gradients seen so far.
 struct Directions {
     optimiser: Optimiser,
     /// Length of a first step along steepest descent.
     length: f64,
-    /// Direction of conjugate gradients; empty before the first step.
+    /// Next direction of conjugate gradients, or the negative gradient after a restart.
     conjugate: Vec<f64>,
-    /// First step to try along it.
+    /// First step to try along `conjugate`, as a multiple of that vector.
     first_step: f64,
     /// (step, change of gradient, their inner product), oldest first.
     pairs: Vec<(Vec<f64>, Vec<f64>, f64)>,
-    /// Whether the direction is plain steepest descent.
+    /// Whether the next direction is that of steepest descent.
     steepest: bool,
 }
 
@@ -176,7 +198,8 @@ impl Directions {
         new
     }
 
-    /// Forgets everything. False if there was nothing to forget: then nothing is left to try.
+    /// Forgets earlier steps and goes back to steepest descent. Returns false if no direction is left to try,
+    /// because steepest descent was the last one or the gradient is zero.
     fn restart(&mut self, gradient: &[f64]) -> bool {
         let useful = !self.steepest;
         self.pairs.clear();
@@ -186,7 +209,7 @@ impl Directions {
         useful && norm(gradient) > 0.0
     }
 
-    /// A descent direction and the first step to try along it.
+    /// A descent direction, and the first step to try along it as a multiple of that vector.
     fn next(&mut self, gradient: &[f64]) -> (Vec<f64>, f64) {
         if self.steepest || self.optimiser == Optimiser::ConjugateGradients {
             return (self.conjugate.clone(), self.first_step);
@@ -214,7 +237,8 @@ impl Directions {
         (self.conjugate.clone(), self.first_step)
     }
 
-    /// Takes note of a step of `t` along `direction` that changed the gradient from `old` to `new`.
+    /// Learns from an accepted step, `t` times `direction`, that changed the gradient from `old` to `new`;
+    /// `slope` is the slope along `direction` before the step.
     fn learn(&mut self, direction: &[f64], t: f64, slope: f64, old: &[f64], new: &[f64]) {
         self.steepest = false;
         let change: Vec<f64> = new.iter().zip(old).map(|(n, o)| n - o).collect();
@@ -222,7 +246,7 @@ impl Directions {
             Optimiser::Lbfgs => {
                 let s = scaled(direction, t);
                 let sy = inner(&s, &change);
-                // Curvature must be positive, or the next direction would not descend.
+                // Pairs without positive curvature are left out: with them the next direction might not descend.
                 if sy > 1e-10 * norm(&s) * norm(&change) {
                     self.pairs.push((s, change, sy));
                     if self.pairs.len() > MEMORY {
@@ -234,7 +258,8 @@ impl Directions {
                 }
             }
             Optimiser::ConjugateGradients => {
-                // Polak-Ribiere, started anew when negative or when it would not descend.
+                // The Polak-Ribiere coefficient, 0 if it is negative. If the direction that it gives does
+                // not descend, the method restarts from steepest descent.
                 let beta = (inner(new, &change) / inner(old, old)).max(0.0);
                 let mut next = scaled(new, -1.0);
                 add_scaled(&mut next, beta, direction);
@@ -243,7 +268,8 @@ impl Directions {
                     self.restart(new);
                     return;
                 }
-                // The same expected decrease as last time, at most ten times the step.
+                // The first step to try has the same expected decrease, t times the slope, as the last
+                // step, but t grows at most tenfold.
                 self.first_step = t * (slope / next_slope).min(10.0);
                 self.conjugate = next;
             }
@@ -251,7 +277,7 @@ impl Directions {
     }
 }
 
-/// The function along a line.
+/// A line to search along: the objective at `origin + t direction`, with its value and slope at t = 0.
 struct Line<'a> {
     origin: &'a [f64],
     value: f64,
@@ -259,7 +285,7 @@ struct Line<'a> {
     direction: Vec<f64>,
 }
 
-/// A point on the line, with its slope along it.
+/// Value and slope of the objective at a point of the line.
 #[derive(Clone, Copy)]
 struct Sample {
     t: f64,
@@ -275,20 +301,20 @@ struct Found {
     gradient: Vec<f64>,
 }
 
-/// Wolfe-Powell conditions: the value falls by at least DECREASE of what the slope promises, and
-/// the slope shrinks to CURVATURE of what it was.
+/// Wolfe-Powell conditions: the value falls by at least DECREASE times the decrease that the slope at
+/// the start predicts, and the size of the slope falls to at most CURVATURE times that at the start.
 const DECREASE: f64 = 0.01;
 const CURVATURE: f64 = 0.5;
-/// An extrapolation goes at most this many times as far.
+/// An extrapolated step is at most this many times as long as the longest one tried so far.
 const EXTRAPOLATE: f64 = 3.0;
-/// An interpolation keeps this share of the bracket away from its ends.
+/// An interpolated point stays at least this fraction of the bracket away from its ends.
 const INTERPOLATE: f64 = 0.1;
-/// Evaluations in one line search.
+/// Maximum number of evaluations in one line search.
 const EVALUATIONS: usize = 20;
 
 /// Line search to the Wolfe-Powell conditions by cubic and quadratic interpolation and
-/// extrapolation. Never returns a value above the one it started from; `None` if no lower is found.
-/// The function may have kinks and may be infinite far out.
+/// extrapolation. Returns a point with a lower value than the start, or `None` if it finds none. The
+/// function may have kinks, and its value may be infinite or NaN far from the start.
 fn search(objective: &mut dyn Objective, line: &Line<'_>, first: f64) -> Result<Option<Found>> {
     if line.slope.is_nan() || line.slope >= 0.0 || !line.slope.is_finite() {
         return Ok(None);
@@ -336,16 +362,17 @@ fn search(objective: &mut dyn Objective, line: &Line<'_>, first: f64) -> Result<
     Ok(best)
 }
 
-/// Beyond `low`, where the function still falls: the minimum of the cubic through it and the sample
-/// before, if that lies ahead, else as far as allowed.
+/// A step beyond `low`, where the function still falls: to the minimum of the cubic through `before` and
+/// `low` if that lies ahead, otherwise as far as is allowed.
 fn extrapolate(before: Sample, low: Sample) -> f64 {
     let width = low.t - before.t;
     let ahead = cubic_minimum(before, low).filter(|s| *s > 1.0).unwrap_or(f64::INFINITY);
     (before.t + width * ahead.max(1.0 + INTERPOLATE)).min(EXTRAPOLATE * low.t)
 }
 
-/// Between the ends of a bracket: the minimum of the cubic through both values and slopes, or of
-/// the parabola through two values and one slope, kept away from the ends.
+/// A step between the ends of a bracket: to the minimum of the cubic through both values and slopes or,
+/// without one, of the parabola through both values and the slope at `low`. If the value at `high` is not
+/// finite, it is a step close to `low`. The result is kept away from the ends.
 fn interpolate(low: Sample, high: Sample) -> f64 {
     let width = high.t - low.t;
     let guess = if high.value.is_finite() {
@@ -360,8 +387,8 @@ fn interpolate(low: Sample, high: Sample) -> f64 {
     low.t + width * guess.clamp(INTERPOLATE, 1.0 - INTERPOLATE)
 }
 
-/// The minimum of the cubic through the values and slopes at `a` and `b`, in units of their
-/// distance from `a`; `None` if it has none ahead of `a`.
+/// The minimum of the cubic through the values and slopes at `a` and `b`, measured from `a` in units of
+/// the distance from `a` to `b`; `None` if there is no minimum ahead of `a`.
 fn cubic_minimum(a: Sample, b: Sample) -> Option<f64> {
     let width = b.t - a.t;
     // p(s) = c3 s^3 + c2 s^2 + s0 s with p(1) = rise and p'(1) = s1.
@@ -392,10 +419,12 @@ mod tests {
             self.evaluations += 1;
             Ok((self.f)(x, gradient))
         }
+    }
 
+    impl<F: Fn(&[f64], &mut [f64]) -> f64> Watched for Function<F> {
         fn accept(&mut self, step: &Accepted<'_>) -> Result<Option<Stop>> {
             self.accepted.push(step.value);
-            Ok((self.accepted.len() == self.stop_after).then_some(Stop::HoldOut))
+            Ok((self.accepted.len() == self.stop_after).then_some(Stop::EarlyStopping))
         }
     }
 
@@ -452,7 +481,7 @@ mod tests {
     #[test]
     fn a_wall_of_infinity_and_a_kink_are_survived() {
         for optimiser in BOTH {
-            // Infinite beyond 0.7, kink at 0.5, minimum there.
+            // The minimum is a kink at 0.5, and beyond 0.7 there are no values.
             let (x, _, _) = run(
                 optimiser,
                 |x, g| {
@@ -489,7 +518,7 @@ mod tests {
             });
             cosh.stop_after = 3;
             let stop = minimise(optimiser, &mut cosh, &mut vec![5.0], LIMITS).unwrap();
-            assert_eq!((stop, cosh.accepted.len()), (Stop::HoldOut, 3));
+            assert_eq!((stop, cosh.accepted.len()), (Stop::EarlyStopping, 3));
         }
     }
 

@@ -1,13 +1,13 @@
-//! The support vector machine of equations (1) to (3): squared hinge, Newton in the primal.
+//! The SVM of equations (1) to (3): squared hinge loss, Newton's method in the primal.
 //!
-//! Problem: the hard-margin machine with kernel K + I/C, which is the same as
+//! Problem: the hard-margin SVM with kernel K + I/C, which is the same as
 //!
 //! ```text
 //! min over beta, b   1/2 beta' K beta + sum_i C_i/2 max(0, 1 - y_i f_i)^2,    f = K beta + b,
 //! ```
 //!
 //! where beta_i = alpha_i y_i in the paper's letters.
-//! Given: K through the seam [`Gram`], never data; labels y_i = +-1; a cost C_i per row.
+//! Given: K, behind the trait [`Gram`], and never the data; labels y_i = +-1; a cost C_i per row.
 //! Returned: beta, b, the support set S = { i : y_i f_i < 1 }, and the worst violation of the
 //! optimality conditions.
 //!
@@ -18,15 +18,15 @@
 //! [ 1'                   0 ] [ b      ] = [ 0   ]         beta = 0 off S
 //! ```
 //!
-//! Each Newton step solves this for the current S and looks which rows are in S then, until S
-//! stays. A full step that does not lower the objective is halved until it does.
+//! Each Newton step solves this system for the current S and determines S anew from the outputs f, until
+//! S no longer changes. A full step that does not lower the objective is halved until it does.
 
 use crate::error::{Error, Result};
 use crate::kernel::{Factor, Gram};
 use crate::linalg::{self, Cholesky, Matrix, dot};
-use crate::watch::Watch;
+use crate::run::Watch;
 
-/// What is to be solved: rows of a kernel matrix with their labels and costs.
+/// The training problem: rows of a kernel matrix with their labels and costs.
 #[derive(Clone, Copy)]
 pub struct Problem<'g, 'a> {
     /// The kernel.
@@ -39,9 +39,9 @@ pub struct Problem<'g, 'a> {
     pub cost: &'a [f64],
 }
 
-/// A trained machine: h(x) = sum_j beta_j k(x, x_j) + b over the support rows j.
+/// A trained SVM: h(x) = sum_j beta_j k(x, x_j) + b over the support rows j.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Machine {
+pub struct BinarySvm {
     /// Row indices of the support vectors, ascending.
     pub support: Vec<usize>,
     /// beta_j = alpha_j y_j.
@@ -50,10 +50,10 @@ pub struct Machine {
     pub bias: f64,
 }
 
-/// The solution and what came with it.
+/// The trained SVM, and what derivatives and leave-one-out outputs are computed from.
 pub struct Solution<'g> {
-    /// The machine.
-    pub machine: Machine,
+    /// The SVM.
+    pub svm: BinarySvm,
     /// f at every row of the problem.
     pub outputs: Vec<f64>,
     /// Worst violation of the optimality conditions, in units of the margin: of
@@ -66,37 +66,44 @@ pub struct Solution<'g> {
     pub factor: Box<dyn Factor + 'g>,
     /// 1/C_i of the support rows.
     pub ridge: Vec<f64>,
-    /// The inverse of that matrix times the vector of ones.
+    /// (K_SS + diag(1/C_i))^-1 times the vector of ones.
     pub inverse_ones: Vec<f64>,
 }
 
 impl Solution<'_> {
-    /// Solves the bordered system above for another right-hand side `[x; last]`: returns the last
-    /// unknown and leaves the others in `x`.
+    /// Solves the bordered system of the module's documentation for another right-hand side `[x; last]`:
+    /// returns the last unknown and leaves the others in `x`.
     pub fn solve_bordered(&self, x: &mut [f64], last: f64) -> f64 {
         self.factor.solve(x);
         border(x, last, &self.inverse_ones)
     }
 
-    /// f_i of the machine trained without row i, for some rows of the problem (by position,
-    /// ascending), exactly as long as no other row enters or leaves S: y_i - beta_i / B_ii on S,
-    /// where B is the leading block of the inverse of the bordered matrix, and f_i elsewhere.
-    pub fn leave_one_out(&self, rows: &[usize], y: &[f64], positions: &[usize]) -> Vec<f64> {
-        let place = |p: usize| self.machine.support.binary_search(&rows[p]).ok();
+    /// f_i of the SVM trained without row i, for the rows at some positions of the problem (ascending).
+    /// This is exact as long as leaving out row i makes no other row enter or leave S: it is
+    /// y_i - beta_i / B_ii for i in S, where B is the leading block of the inverse of the bordered
+    /// matrix, and f_i for the other rows, which do not influence the SVM.
+    pub fn leave_one_out_outputs(
+        &self,
+        rows: &[usize],
+        y: &[f64],
+        positions: &[usize],
+    ) -> Vec<f64> {
+        let place = |p: usize| self.svm.support.binary_search(&rows[p]).ok();
         let inside: Vec<usize> = positions.iter().filter_map(|&p| place(p)).collect();
         let mut inverse = self.factor.inverse_diagonal(&inside).into_iter();
         let ones: f64 = self.inverse_ones.iter().sum();
         let without = |p: usize| {
             let Some(i) = place(p) else { return self.outputs[p] };
             let b = inverse.next().unwrap_or(0.0) - self.inverse_ones[i].powi(2) / ones;
-            // B_ii is 0 only if row i is all there is; then nothing is known.
-            if b > 0.0 { y[p] - self.machine.beta[i] / b } else { 0.0 }
+            // B_ii is 0 only if row i is the only row in S. Nothing is left without it: the output is 0.
+            if b > 0.0 { y[p] - self.svm.beta[i] / b } else { 0.0 }
         };
         positions.iter().copied().map(without).collect()
     }
 }
 
-/// Given x = A^-1 rhs and A^-1 1, the solution of [A 1; 1' 0] [x; t] = [rhs; last].
+/// Turns x = A^-1 rhs into the solution x of [A 1; 1' 0] [x; t] = [rhs; last], and returns t;
+/// `inverse_ones` is A^-1 1.
 fn border(x: &mut [f64], last: f64, inverse_ones: &[f64]) -> f64 {
     if x.is_empty() {
         return 0.0;
@@ -106,9 +113,11 @@ fn border(x: &mut [f64], last: f64, inverse_ones: &[f64]) -> f64 {
     t
 }
 
-/// A margin this close to 1 is on the boundary of S: rounding decides its side.
+/// A row whose margin y_i f_i is this close to 1 is on the boundary of S: rounding alone decides whether
+/// it is inside or outside, so that either counts as right.
 const BOUNDARY: f64 = 1e-10;
-/// Far more Newton steps than any problem needs; what is left then shows in the residual.
+/// Maximum number of Newton steps, far more than any problem needs. If it is reached, the residual shows
+/// how far the result is from the optimum.
 const MAX_STEPS: usize = 200;
 
 /// Solves the problem, starting from the support set `start` (row indices) or from all rows.
@@ -128,7 +137,7 @@ pub fn solve<'g>(problem: &Problem<'g, '_>, start: Option<&[usize]>) -> Result<S
     let mut steps = 0;
     loop {
         steps += 1;
-        // The full Newton step: the solution if S were right.
+        // The full Newton step goes to the solution of the bordered system, the optimum if S is right.
         let support = row_indices(&set);
         let mut beta: Vec<f64> = set.iter().map(|&p| y[p]).collect();
         beta.resize(2 * set.len(), 1.0);
@@ -141,10 +150,10 @@ pub fn solve<'g>(problem: &Problem<'g, '_>, start: Option<&[usize]>) -> Result<S
 
         if full.stays(y, &set) || steps == MAX_STEPS {
             let residual = residual(problem, &set, &beta, &full.outputs);
-            let machine = Machine { support, beta, bias };
+            let svm = BinarySvm { support, beta, bias };
             let outputs = full.outputs;
             let ridge = ridge(&set);
-            return Ok(Solution { machine, outputs, residual, steps, factor, ridge, inverse_ones });
+            return Ok(Solution { svm, outputs, residual, steps, factor, ridge, inverse_ones });
         }
         let next = match accepted {
             Some(old) if full.objective >= old.objective => old.towards(&full, problem),
@@ -159,32 +168,36 @@ pub fn solve<'g>(problem: &Problem<'g, '_>, start: Option<&[usize]>) -> Result<S
     }
 }
 
-/// From this many rows on, a guess of the support set is worth its price.
+/// From this many rows on, a cold start begins with an approximate support set, which saves more time
+/// than it takes.
 pub const LARGE: usize = 1000;
-/// One row in so many is a landmark of the guess.
+/// One row in this many is a landmark of the approximation.
 const LANDMARK_EVERY: usize = 12;
-/// Newton steps of the guess, at most, and the share of the rows that may still change sides then.
+/// The approximation ends after this many Newton steps, or once at most this share of the rows enters or
+/// leaves the support set in a step.
 const GUESS: (usize, f64) = (6, 0.002);
 
-/// A support set to start from with nothing known. For many rows it is that of the same problem with
-/// features in place of the kernel, solved by Newton in the features' weights: a few percent of the price, and
-/// nearly right where the kernel is wide. Else it is empty: all rows.
+/// The support set to start from if no earlier SVM is known. For many rows it is the support set of an
+/// approximate problem: Nystrom features take the place of the kernel, and Newton's method finds the weights of
+/// the features. This takes a few percent of the time of the exact problem, and the set is nearly right if the
+/// kernel is wide. For fewer rows, or if the approximation fails, the set is empty, which stands for all rows.
 fn cold_start(problem: &Problem<'_, '_>) -> Result<Vec<usize>> {
     let Problem { gram, rows, y, cost } = *problem;
     if rows.len() < LARGE {
         return Ok(Vec::new());
     }
     let landmarks: Vec<usize> = rows.iter().copied().step_by(LANDMARK_EVERY).collect();
-    let z = match gram.features(rows, &landmarks) {
+    let z = match gram.nystrom_features(rows, &landmarks) {
         Err(Error::NotPositiveDefinite { .. }) => return Ok(Vec::new()),
         z => z?,
     };
-    // The last weight is the offset, which has no price; hardly any here, so that there is a solution.
+    // The last weight is the offset b, which the SVM does not penalise. Here it has a tiny penalty, so
+    // that the system below is always positive definite.
     let m = z.cols() + 1;
-    let price = |k: usize| if k + 1 < m { 1.0 } else { 1e-6 };
+    let penalty = |k: usize| if k + 1 < m { 1.0 } else { 1e-6 };
     let mut set: Vec<usize> = (0..rows.len()).collect();
     for _ in 0..GUESS.0 {
-        // minimise 1/2 |w|^2 + sum over the set of C_i/2 (y_i - z_i' w)^2
+        // Minimises 1/2 |w|^2 + sum over the set of C_i/2 (y_i - z_i' w)^2 over the weights w.
         let mut scaled = Matrix::zeros(set.len(), m);
         let mut rhs = vec![0.0; m];
         for (row, &p) in scaled.as_mut_slice().chunks_exact_mut(m).zip(&set) {
@@ -193,7 +206,7 @@ fn cold_start(problem: &Problem<'_, '_>) -> Result<Vec<usize>> {
             rhs.iter_mut().zip(&*row).for_each(|(rhs, z)| *rhs += root * y[p] * z);
         }
         let mut a = linalg::cross_product(&scaled).into_vec();
-        a.iter_mut().step_by(m + 1).enumerate().for_each(|(k, a)| *a += price(k));
+        a.iter_mut().step_by(m + 1).enumerate().for_each(|(k, a)| *a += penalty(k));
         let cholesky = match Cholesky::new(a, m, 1.0, &Watch::default()) {
             Err(Error::NotPositiveDefinite { .. }) => return Ok(Vec::new()),
             factored => factored?,
@@ -225,7 +238,7 @@ fn positions(rows: &[usize], wanted: &[usize]) -> Vec<usize> {
     found
 }
 
-/// A point of the primal problem, with K beta known through the outputs.
+/// A point (beta, b) of the primal problem, with the outputs f = K beta + b, from which K beta follows.
 struct Point {
     /// beta for every row of the problem.
     beta: Vec<f64>,
@@ -263,7 +276,7 @@ impl Point {
         (0..y.len()).filter(|&p| y[p] * self.outputs[p] < 1.0).collect()
     }
 
-    /// Whether `set` is the support set here, up to rows on its boundary.
+    /// Whether `set` is the support set of this point, up to rows on its boundary.
     fn stays(&self, y: &[f64], set: &[usize]) -> bool {
         let mut set = set.iter().peekable();
         (0..y.len()).all(|p| {
@@ -275,7 +288,8 @@ impl Point {
         })
     }
 
-    /// The point half way, a quarter of the way, ... towards `full` that lowers the objective.
+    /// The first of the points half of the way towards `full`, a quarter of the way, and so on, at which
+    /// the objective is lower than here.
     fn towards(self, full: &Point, problem: &Problem<'_, '_>) -> Point {
         let mut t = 0.5;
         loop {
@@ -289,7 +303,8 @@ impl Point {
                 objective: 0.0,
             };
             point.objective = point.value(problem);
-            // The direction is one of descent, so this ends; the bound guards against rounding.
+            // The direction is one of descent, so that a short enough step lowers the objective; the
+            // bound on t guards against rounding.
             if point.objective < self.objective || t < 1e-12 {
                 return point;
             }
@@ -298,6 +313,7 @@ impl Point {
     }
 }
 
+/// The worst violation of the optimality conditions: see [`Solution::residual`].
 fn residual(problem: &Problem<'_, '_>, set: &[usize], beta: &[f64], outputs: &[f64]) -> f64 {
     let mut support = set.iter().zip(beta).peekable();
     let mut worst = 0.0f64;

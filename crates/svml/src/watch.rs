@@ -1,43 +1,75 @@
-//! When to stop working: a flag another thread may raise, and a deadline.
-//!
-//! Long computations ask [`Watch::check`] between blocks of work, so that an interrupted fit ends
-//! within a fraction of a second even inside one large factorisation.
+//! When to stop: the flag and the deadline that long computations ask, and why learning ended.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
+
+/// Why learning ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Stop {
+    /// The result on the rows set apart for early stopping has not improved for some steps.
+    #[serde(alias = "hold_out")]
+    EarlyStopping,
+    /// The value fell by less than the tolerance.
+    Tolerance,
+    /// No direction lowers the value any more: a minimum, to the precision of the line search.
+    Minimum,
+    /// The limit on the number of steps was reached.
+    Iterations,
+    /// The time limit was reached.
+    TimeLimit,
+    /// The observer or the interrupt flag asked for it.
+    Interrupted,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EarlyStopping => "the error on the rows for early stopping no longer fell",
+            Self::Tolerance => "the loss fell by less than the tolerance",
+            Self::Minimum => "a minimum was reached",
+            Self::Iterations => "the iteration limit was reached",
+            Self::TimeLimit => "the time limit was reached",
+            Self::Interrupted => "it was interrupted",
+        })
+    }
+}
+
+impl Stop {
+    /// Whether it was ended from outside: by the time limit, the interrupt flag or the observer.
+    pub fn is_early(self) -> bool {
+        matches!(self, Self::TimeLimit | Self::Interrupted)
+    }
+}
 
 /// An interrupt flag, the time of the start and an optional deadline.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    interrupt: Arc<AtomicBool>,
-    started: Instant,
-    deadline: Option<Instant>,
+    pub(crate) interrupt: Arc<AtomicBool>,
+    pub(crate) started: Instant,
+    pub(crate) deadline: Option<Instant>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Self::new(Arc::default(), None)
+        Self { interrupt: Arc::default(), started: Instant::now(), deadline: None }
     }
 }
 
 impl Watch {
-    /// Watches `interrupt`, which any thread (a signal handler, say) may set to true.
-    pub fn new(interrupt: Arc<AtomicBool>, time_limit: Option<Duration>) -> Self {
-        // A limit too long for the clock is no limit.
-        let started = Instant::now();
-        let deadline = time_limit.and_then(|limit| started.checked_add(limit));
-        Self { interrupt, started, deadline }
-    }
-
     /// Whether the flag has been raised.
     pub fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Time since the watch was made.
+    /// Time since the start of the run.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -54,5 +86,10 @@ impl Watch {
             return Err(Error::Interrupted);
         }
         Ok(())
+    }
+
+    /// Which of the two it was, after [`Error::Interrupted`].
+    pub fn cause(&self) -> Stop {
+        if self.interrupted() { Stop::Interrupted } else { Stop::TimeLimit }
     }
 }

@@ -2,9 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use svml::data::Scaler;
-use svml::learn::{Control, Sample, svml::learn};
-use svml::watch::Watch;
-use svml::{Dataset, Error, Form, Generator, Grid, Matrix, Metric, Model, Params};
+use svml::learners::{Learner, Sample};
+use svml::{Dataset, Error, Form, Generator, GridSearch, Matrix, Metric, Model, Run, Svml};
 
 fn data(rows: usize) -> Dataset {
     let mut generator = Generator::default();
@@ -12,14 +11,14 @@ fn data(rows: usize) -> Dataset {
     generator.generate().unwrap().data
 }
 
-fn params(change: impl FnOnce(&mut Params)) -> Params {
-    let mut params = Params::paper();
+fn params(change: impl FnOnce(&mut Svml)) -> Svml {
+    let mut params = Svml::paper();
     change(&mut params);
     params
 }
 
-fn grid(change: impl FnOnce(&mut Grid)) -> Grid {
-    let mut grid = Grid::default();
+fn grid(change: impl FnOnce(&mut GridSearch)) -> GridSearch {
+    let mut grid = GridSearch::default();
     change(&mut grid);
     grid
 }
@@ -36,7 +35,7 @@ fn assert_names(error: &Error, name: &str, value: &str, bound: &str) {
 #[test]
 fn numbers_outside_their_range() {
     let data = data(40);
-    type Set = fn(&mut Params, f64);
+    type Set = fn(&mut Svml, f64);
     let fields: [(&str, Set, &str, &[f64]); 4] = [
         ("steepness", |p, v| p.steepness = v, "positive and finite", &[0.0, -1.0, -0.0]),
         ("lambda", |p, v| p.lambda = v, "positive and finite", &[0.0, -1e-300]),
@@ -61,7 +60,7 @@ fn numbers_outside_their_range() {
 #[test]
 fn the_ends_of_the_ranges() {
     let data = data(40);
-    type Set = fn(&mut Params, f64);
+    type Set = fn(&mut Svml, f64);
     let fields: [(&str, Set, &[f64]); 4] = [
         ("steepness", |p, v| p.steepness = v, &[f64::MAX, 1e150, 1e-150, 5e-324]),
         ("lambda", |p, v| p.lambda = v, &[f64::MAX, 1e150, 1e-150, 5e-324]),
@@ -88,14 +87,14 @@ fn the_ends_of_the_ranges() {
 fn ranks_and_patience() {
     let data = data(40);
     for rank in [0, 4, 1000, usize::MAX] {
-        let error = Model::fit(&data, &params(|p| p.form = Form::Rank(rank).into())).unwrap_err();
+        let error = Model::fit(&data, params(|p| p.form = Form::Rank(rank).into())).unwrap_err();
         assert_names(&error, "rank", &rank.to_string(), "between 1 and the number of features, 3");
     }
     for rank in 1..=3 {
-        let model = Model::fit(&data, &params(|p| p.form = Form::Rank(rank).into())).unwrap();
+        let model = Model::fit(&data, params(|p| p.form = Form::Rank(rank).into())).unwrap();
         assert_eq!(model.metric().rank(), rank);
     }
-    let error = Model::fit(&data, &params(|p| p.patience = 0)).unwrap_err();
+    let error = Model::fit(&data, params(|p| p.patience = 0)).unwrap_err();
     assert_names(&error, "patience", "0", "at least 1");
 }
 
@@ -104,10 +103,9 @@ fn ranks_and_patience() {
 fn the_learner_checks_too() {
     let data = data(40);
     let x = Scaler::fit(data.x(), data.weights(), &data.schema().encoded_kinds()).apply(data.x());
-    let sample = Sample { x: &x, class: data.y(), weight: data.weights(), classes: 2 };
+    let sample = Sample::new(&x, data.y(), data.weights(), 2).unwrap();
     let params = params(|p| p.lambda = f64::NAN);
-    let learned =
-        learn(&sample, Form::Full, &params, None, &mut Control::default(), &Watch::default());
+    let learned = params.learn(&sample, &mut Run::new());
     assert_names(&learned.unwrap_err(), "lambda", "NaN", "positive");
 }
 
@@ -115,7 +113,7 @@ fn the_learner_checks_too() {
 fn memory_limits() {
     let data = data(100);
     for limit in [0, 1, 159_999] {
-        let error = Model::fit(&data, &params(|p| p.memory_limit = limit)).unwrap_err();
+        let error = Model::fit(&data, params(|p| p.memory_limit = limit)).unwrap_err();
         assert!(
             matches!(error, Error::TooLarge { bytes: 160_000, limit: l, .. } if l == u128::from(limit)),
             "{error:?}"
@@ -125,14 +123,14 @@ fn memory_limits() {
             assert!(message.contains(part), "{message} / {part}");
         }
     }
-    assert!(Model::fit(&data, &params(|p| p.memory_limit = 160_000)).is_ok());
+    assert!(Model::fit(&data, params(|p| p.memory_limit = 160_000)).is_ok());
 }
 
 #[test]
 fn metrics() {
     for value in [f64::NAN, f64::INFINITY, -f64::MAX] {
         let error = Metric::new(Form::Diagonal, 2, vec![1.0, value]).unwrap_err();
-        assert!(matches!(error, Error::Parameter { name: "metric", .. }), "{error}");
+        assert!(matches!(error, Error::Numerical { .. }), "{error}");
     }
     for (form, count, needed) in
         [(Form::Sphere, 0, 1), (Form::Diagonal, 3, 2), (Form::Full, 5, 4), (Form::Rank(1), 1, 2)]
@@ -148,7 +146,7 @@ fn metrics() {
 #[test]
 fn grids() {
     let data = data(40);
-    let fit = |grid: Grid| Model::fit_euclidean(&data, &grid).unwrap_err();
+    let fit = |grid: GridSearch| Model::fit(&data, &grid).unwrap_err();
     assert_names(&fit(grid(|g| g.widths.clear())), "widths", "an empty list", "positive");
     assert_names(&fit(grid(|g| g.costs.clear())), "costs", "an empty list", "positive");
     for bad in [0.0, -0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
@@ -165,11 +163,11 @@ fn more_folds_than_rows() {
     let data = data(12);
     let small = |folds| grid(|g| (g.widths, g.costs, g.folds) = (vec![1.0], vec![1.0], folds));
     for folds in [13, 1_000_000_000, usize::MAX] {
-        let error = Model::fit_euclidean(&data, &small(folds)).unwrap_err();
+        let error = Model::fit(&data, small(folds)).unwrap_err();
         assert_names(&error, "folds", &folds.to_string(), "12");
     }
     // As many as rows: each is left out once.
-    assert!(Model::fit_euclidean(&data, &small(12)).is_ok());
+    assert!(Model::fit(&data, small(12)).is_ok());
 }
 
 /// Settings so extreme that their inverse or square overflows: refused, or a model with finite numbers.
@@ -178,7 +176,7 @@ fn extreme_grids() {
     let data = data(40);
     for value in [5e-324, 1e-310, 1e-200, 1e-150, 1e150, 1e200, f64::MAX] {
         for grid in [grid(|g| g.widths = vec![value]), grid(|g| g.costs = vec![value])] {
-            match Model::fit_euclidean(&data, &grid) {
+            match Model::fit(&data, &grid) {
                 Ok(model) => {
                     let h = model.decision(data.x()).unwrap().into_vec();
                     assert!(h.iter().all(|h| h.is_finite()), "{value:e} {h:?}");
@@ -186,7 +184,7 @@ fn extreme_grids() {
                     Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
                 }
                 Err(Error::Parameter { name, bound, .. }) => {
-                    assert!(["widths", "costs"].contains(&name), "{name}: {bound}");
+                    assert!(["widths", "costs"].contains(&&*name), "{name}: {bound}");
                 }
                 Err(Error::NotPositiveDefinite { .. }) => assert!(value > 1.0),
                 Err(error) => panic!("{value:e}: {error}"),
@@ -202,7 +200,7 @@ fn a_grid_has_a_memory_limit_too() {
     let x = Matrix::from_fn(n, 1, |i, _| i as f64);
     let labels: Vec<usize> = (0..n).map(|i| i % 2).collect();
     let data = Dataset::new(x, &labels).unwrap();
-    let error = Model::fit_euclidean(&data, &Grid::default()).unwrap_err();
+    let error = Model::fit(&data, GridSearch::default()).unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
     assert!(error.to_string().contains("40000 rows"), "{error}");
 }

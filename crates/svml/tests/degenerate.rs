@@ -4,14 +4,14 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use svml::Optimiser;
 use svml::data::{LIMIT, Missing};
-use svml::optimise::Optimiser;
-use svml::{Dataset, Error, Form, Grid, Matrix, Model, Params};
+use svml::{Dataset, Error, Form, GridSearch, Matrix, Model, Svml};
 
 const FORMS: [Form; 4] = [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(1)];
 
-fn params(form: Form) -> Params {
-    Params { form: form.into(), ..Params::paper() }
+fn params(form: Form) -> Svml {
+    Svml { form: form.into(), ..Svml::paper() }
 }
 
 fn dataset<R: AsRef<[f64]>>(rows: &[R], labels: &[&str]) -> Dataset {
@@ -36,14 +36,14 @@ fn separable(n: usize, d: usize, gap: f64, unit: f64) -> Dataset {
 /// Both methods in every form, all of which must give finite numbers everywhere.
 fn fit_all(data: &Dataset) -> Vec<Model> {
     let mut models: Vec<Model> =
-        FORMS.iter().map(|&form| Model::fit(data, &params(form)).unwrap()).collect();
-    models.push(Model::fit_euclidean(data, &small_grid(data)).unwrap());
+        FORMS.iter().map(|&form| Model::fit(data, params(form)).unwrap()).collect();
+    models.push(Model::fit(data, small_grid(data)).unwrap());
     models.iter().for_each(|model| assert_finite(model, data));
     models
 }
 
-fn small_grid(data: &Dataset) -> Grid {
-    let mut grid = Grid::default();
+fn small_grid(data: &Dataset) -> GridSearch {
+    let mut grid = GridSearch::default();
     (grid.widths, grid.costs) = (vec![1.0, 0.5], vec![1.0, 10.0]);
     grid.folds = grid.folds.min(data.rows());
     grid
@@ -57,10 +57,10 @@ fn assert_finite(model: &Model, data: &Dataset) {
         all_finite(model.metric().values()) && all_finite(model.beta().as_slice()),
         "{model:?}"
     );
-    assert!(model.cost().is_finite() && all_finite(model.bias()), "{model:?}");
+    assert!(model.cost().unwrap().is_finite() && all_finite(model.bias()), "{model:?}");
     let report = model.report();
     assert!(report.residual.is_finite() && report.residual >= 0.0, "{}", report.residual);
-    assert!(report.trace.iter().all(|s| s.loss.is_finite() && s.step.is_finite()));
+    assert!(report.trace.iter().all(|s| s.loss.is_finite() && s.step_length.is_finite()));
     // What was learned can be kept.
     Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
 }
@@ -72,8 +72,8 @@ fn is_line(model: &Model) -> bool {
 }
 
 fn refusals(data: &Dataset) -> [Error; 2] {
-    let svml = Model::fit(data, &Params::default()).unwrap_err();
-    [svml, Model::fit_euclidean(data, &Grid::default()).unwrap_err()]
+    let svml = Model::fit(data, Svml::default()).unwrap_err();
+    [svml, Model::fit(data, GridSearch::default()).unwrap_err()]
 }
 
 #[test]
@@ -126,13 +126,13 @@ fn a_class_without_rows_does_not_count() {
         assert_eq!(selected.classes().len(), 3);
         let kept = three.keep_classes(&["plus", "minus"]).unwrap();
         for method in [
-            |data: &Dataset| Model::fit(data, &Params::default()),
-            |data: &Dataset| Model::fit_euclidean(data, &Grid::default()),
+            |data: &Dataset| Model::fit(data, Svml::default()),
+            |data: &Dataset| Model::fit(data, GridSearch::default()),
         ] {
             let model = method(&selected).unwrap();
             assert_eq!(model.classes(), ["minus", "plus"]);
             assert_eq!(model.to_bytes().unwrap(), method(&kept).unwrap().to_bytes().unwrap());
-            assert_eq!(model.error(&selected).unwrap(), 0.0);
+            assert_eq!(model.error_rate(&selected).unwrap(), 0.0);
         }
     }
 }
@@ -141,9 +141,9 @@ fn a_class_without_rows_does_not_count() {
 fn a_handful_of_rows() {
     // One row of each class leaves none to validate on.
     let two = dataset(&[[0.0], [1.0]], &["a", "b"]);
-    let error = Model::fit(&two, &Params::default()).unwrap_err();
+    let error = Model::fit(&two, Svml::default()).unwrap_err();
     assert!(matches!(error, Error::TooFewRows { rows: 1, needed: 2, .. }), "{error}");
-    let model = Model::fit_euclidean(&two, &small_grid(&two)).unwrap();
+    let model = Model::fit(&two, small_grid(&two)).unwrap();
     assert_finite(&model, &two);
 
     for labels in
@@ -195,7 +195,7 @@ fn constant_columns_are_left_out_with_a_warning() {
             model.decision(&changed).unwrap().into_vec(),
             model.decision(data.x()).unwrap().into_vec()
         );
-        assert!(is_line(&model) || model.error(&data).unwrap() < 0.1);
+        assert!(is_line(&model) || model.error_rate(&data).unwrap() < 0.1);
     }
 }
 
@@ -231,7 +231,7 @@ fn duplicate_columns_and_rows() {
     let labels: Vec<&str> = (0..150).map(|i| plain.classes()[plain.y()[i % 50]].as_str()).collect();
     let data = Dataset::new(x, &labels).unwrap();
     for model in fit_all(&data) {
-        assert!(is_line(&model) || model.error(&data).unwrap() == 0.0);
+        assert!(is_line(&model) || model.error_rate(&data).unwrap() == 0.0);
     }
 }
 
@@ -243,7 +243,7 @@ fn identical_rows_with_opposite_labels() {
     let data = dataset(&rows, &labels);
     for model in fit_all(&data) {
         // The two rows of a point get one answer, so exactly half are wrong.
-        assert_eq!(model.error(&data).unwrap(), 0.5);
+        assert_eq!(model.error_rate(&data).unwrap(), 0.5);
     }
 }
 
@@ -267,7 +267,7 @@ fn units_from_denormal_to_the_limit() {
         let data = separable(60, 2, 0.1, unit);
         for (model, plain) in fit_all(&data).iter().zip(&plain) {
             // The hash of the rows, and so the split, is another one: only the quality is the same.
-            let (error, expected) = (model.error(&data).unwrap(), plain.report().residual);
+            let (error, expected) = (model.error_rate(&data).unwrap(), plain.report().residual);
             assert!(is_line(model) || error <= 0.1, "{unit:e}: {error}");
             assert!(expected < 1e-6);
         }
@@ -320,7 +320,7 @@ fn an_outlier_beyond_measure() {
         let data = Dataset::new(x, &labels).unwrap();
         for model in fit_all(&data) {
             assert!(model.report().residual < 1e-6);
-            assert!(is_line(&model) || model.error(&data).unwrap() < 0.1, "{outlier:e}");
+            assert!(is_line(&model) || model.error_rate(&data).unwrap() < 0.1, "{outlier:e}");
         }
     }
 }
@@ -349,7 +349,7 @@ fn an_outlier_that_asks_for_more_digits_than_there_are() {
 fn values_that_are_not_numbers_or_beyond_the_limit() {
     let good = separable(30, 3, 0.1, 1.0);
     let labels: Vec<&str> = good.y().iter().map(|&c| good.classes()[c].as_str()).collect();
-    let model = Model::fit(&good, &Params::default()).unwrap();
+    let model = Model::fit(&good, Svml::default()).unwrap();
     let with = |value: f64| {
         let mut x = good.x().clone();
         x[(17, 2)] = value;
@@ -398,7 +398,7 @@ fn classes_out_of_all_proportion() {
                 // Never worse than the larger class for everything.
                 let share = minority as f64 / 300.0;
                 assert!(
-                    model.error(&data).unwrap() <= share,
+                    model.error_rate(&data).unwrap() <= share,
                     "{minority} {}",
                     model.metric().form()
                 );
@@ -414,7 +414,7 @@ fn separable_classes_are_separated() {
         for model in fit_all(&data) {
             assert!(model.report().residual < 1e-6);
             assert!(
-                is_line(&model) || model.error(&data).unwrap() <= 0.04,
+                is_line(&model) || model.error_rate(&data).unwrap() <= 0.04,
                 "{gap} {}",
                 model.metric().form()
             );
@@ -444,7 +444,7 @@ fn labels_that_are_pure_noise() {
 
 #[test]
 fn rows_to_predict_of_another_shape() {
-    let model = Model::fit(&separable(30, 3, 0.1, 1.0), &Params::default()).unwrap();
+    let model = Model::fit(&separable(30, 3, 0.1, 1.0), Svml::default()).unwrap();
     for cols in [0, 1, 2, 4, 1000] {
         let error = model.predict(&Matrix::zeros(5, cols)).unwrap_err();
         assert!(matches!(error, Error::Shape { expected: 3, .. }), "{error}");
@@ -466,7 +466,7 @@ fn a_constant_column_weighs_nothing_in_the_acting_metric() {
     let y: Vec<usize> = (0..30).map(|i| usize::from(i >= 15)).collect();
     let data = Dataset::new(x, &y).unwrap();
     for form in [Form::Sphere, Form::Diagonal, Form::Full] {
-        let model = Model::fit(&data, &Params { form: form.into(), ..Params::paper() }).unwrap();
+        let model = Model::fit(&data, Svml { form: form.into(), ..Svml::paper() }).unwrap();
         let acting = model.acting_metric();
         assert_eq!(acting.relevance()[1], 0.0);
         assert_eq!(acting.relevance()[0], model.metric().relevance()[0]);

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use svml::learn::{Control, Step};
-use svml::optimise::{Optimiser, Stop};
-use svml::{Dataset, Error, Form, Generator, Grid, Model, Params};
+use svml::{Dataset, Error, Form, Generator, GridSearch, Model, Svml};
+use svml::{Optimiser, Stop};
+use svml::{Run, Step};
 
 const FORMS: [Form; 4] = [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)];
 const BOTH: [Optimiser; 2] = [Optimiser::ConjugateGradients, Optimiser::Lbfgs];
@@ -22,22 +22,22 @@ fn generated(rows: usize) -> Dataset {
 }
 
 /// Goes on until the minimum is reached to the last digit.
-fn endless(form: Form) -> Params {
-    let mut params = Params::paper();
+fn endless(form: Form) -> Svml {
+    let mut params = Svml::paper();
     (params.form, params.max_iterations, params.patience, params.tolerance) =
         (form.into(), 100_000, 100_000, 0.0);
     params
 }
 
 /// A fit and the steps its observer saw.
-fn watched(data: &Dataset, params: &Params, end: impl Fn(&Step) -> bool) -> (Model, Vec<Step>) {
+fn watched(data: &Dataset, params: &Svml, end: impl Fn(&Step) -> bool) -> (Model, Vec<Step>) {
     let mut seen = Vec::new();
-    let mut observer = |step: &Step| {
+    let mut run = Run::new().observer(|step| {
         seen.push(*step);
         if end(step) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let mut control = Control { observer: Some(&mut observer), ..Control::default() };
-    let model = Model::fit_with(data, params, &mut control).unwrap();
+    });
+    let model = Model::fit_with(data, params, &mut run).unwrap();
+    drop(run);
     (model, seen)
 }
 
@@ -52,10 +52,11 @@ fn assert_sound(model: &Model) {
     for (k, step) in report.trace.iter().enumerate() {
         assert_eq!(step.iteration, k);
         assert!(step.loss.is_finite() && step.loss > 0.0);
-        assert_eq!(step.step > 0.0, k > 0, "step {k}: {}", step.step);
-        assert!((1e-3..=1e4).contains(&step.cost));
-        assert!(step.support > 0);
-        for error in [step.train_error, step.valid_error, step.hold_error.unwrap()] {
+        assert_eq!(step.step_length > 0.0, k > 0, "step {k}: {}", step.step_length);
+        let svml = step.svml.unwrap();
+        assert!((1e-3..=1e4).contains(&svml.cost));
+        assert!(svml.support_vectors > 0);
+        for error in [svml.train_error, svml.valid_error, svml.stopping_error.unwrap()] {
             assert!((0.0..=1.0).contains(&error));
         }
     }
@@ -63,16 +64,18 @@ fn assert_sound(model: &Model) {
         assert!(pair[1].loss < pair[0].loss && pair[1].seconds >= pair[0].seconds);
     }
     // The best on the hold-out rows; equal errors are decided by the smooth error, not shown here.
-    let least = report.trace.iter().map(|s| s.hold_error.unwrap()).fold(f64::INFINITY, f64::min);
-    assert_eq!(report.trace[report.best].hold_error.unwrap(), least);
-    assert_eq!(report.trace[report.best].cost, model.cost());
+    let error = |step: &Step| step.svml.unwrap().stopping_error.unwrap();
+    let least = report.trace.iter().map(error).fold(f64::INFINITY, f64::min);
+    let best = report.best_step().unwrap();
+    assert_eq!(error(best), least);
+    assert_eq!(Some(best.svml.unwrap().cost), model.cost());
 }
 
 #[test]
 fn traces_are_sound_and_shown_step_by_step() {
     for form in FORMS {
         for optimiser in BOTH {
-            let mut params = Params::paper();
+            let mut params = Svml::paper();
             (params.form, params.optimiser) = (form.into(), optimiser);
             let data = generated(200);
             let (model, seen) = watched(&data, &params, never);
@@ -114,7 +117,7 @@ fn patience() {
             let model = Model::fit(&data, &params).unwrap();
             assert_sound(&model);
             let report = model.report();
-            assert_eq!(report.stop, Some(Stop::HoldOut));
+            assert_eq!(report.stop, Some(Stop::EarlyStopping));
             assert_eq!(report.trace.len() - 1 - report.best, patience);
         }
     }
@@ -150,7 +153,7 @@ fn tolerance() {
 fn the_final_training() {
     let data = generated(200);
     for form in FORMS {
-        let mut params = Params { form: form.into(), ..Params::paper() };
+        let mut params = Svml { form: form.into(), ..Svml::paper() };
         let all = Model::fit(&data, &params).unwrap();
         params.refit = false;
         let half = Model::fit(&data, &params).unwrap();
@@ -161,8 +164,8 @@ fn the_final_training() {
         assert_eq!(all.report().best, half.report().best);
         assert!(all.report().refitted && !half.report().refitted);
         assert!(half.report().warnings.is_empty(), "it was asked for");
-        let best = half.report().trace[half.report().best];
-        assert_eq!(half.support_rows().len(), best.support);
+        let best = half.report().best_step().unwrap();
+        assert_eq!(half.support_rows().len(), best.svml.unwrap().support_vectors);
         assert!(all.support_rows().len() > half.support_rows().len());
         assert!(all.report().residual < 1e-8 && half.report().residual < 1e-8);
     }
@@ -182,7 +185,7 @@ fn the_observer_can_end_the_fit() {
             assert_eq!(report.stop, Some(Stop::Interrupted));
             assert_eq!((seen.len(), &seen), (last + 1, &report.trace));
             assert!(!report.refitted);
-            assert!(report.warnings.iter().any(|w| w.contains("trained on a part")), "{report:?}");
+            assert!(report.warnings.iter().any(|w| w.contains("trained on part")), "{report:?}");
 
             (params.max_iterations, params.refit) = (last, false);
             let limited = Model::fit(&data, &params).unwrap();
@@ -207,16 +210,15 @@ fn the_flag_raised_by_another_thread() {
             raise.send(()).unwrap();
         });
         // The step waits for the other thread, so that which step is the last is certain.
-        let mut observer = |step: &Step| {
+        let observer = |step: &Step| {
             if step.iteration == at {
                 ask.send(()).unwrap();
                 raised.recv().unwrap();
             }
             ControlFlow::Continue(())
         };
-        let mut control =
-            Control { observer: Some(&mut observer), interrupt: flag, ..Control::default() };
-        let model = Model::fit_with(&data, &endless(Form::Full), &mut control).unwrap();
+        let mut run = Run::new().observer(observer).interrupt(flag);
+        let model = Model::fit_with(&data, endless(Form::Full), &mut run).unwrap();
         thread.join().unwrap();
         assert_sound(&model);
         assert_eq!(model.report().stop, Some(Stop::Interrupted));
@@ -239,14 +241,13 @@ fn the_flag_raised_at_any_moment() {
             std::thread::sleep(Duration::from_millis(delay));
             remote.store(true, Ordering::Relaxed);
         });
-        let mut observer = |_: &Step| {
+        let observer = |_: &Step| {
             // The thread is gone after the first step.
             let _ = begin.send(());
             ControlFlow::Continue(())
         };
-        let mut control =
-            Control { observer: Some(&mut observer), interrupt: flag, ..Control::default() };
-        let model = Model::fit_with(&data, &endless(Form::Full), &mut control).unwrap();
+        let mut run = Run::new().observer(observer).interrupt(flag);
+        let model = Model::fit_with(&data, endless(Form::Full), &mut run).unwrap();
         thread.join().unwrap();
         assert_sound(&model);
         assert_eq!(model.report().stop, Some(Stop::Interrupted));
@@ -256,13 +257,13 @@ fn the_flag_raised_at_any_moment() {
 
 #[test]
 fn a_flag_raised_before_the_start() {
-    let mut control = Control::default();
-    control.interrupt.store(true, Ordering::Relaxed);
-    let error = Model::fit_with(&generated(50), &Params::default(), &mut control).unwrap_err();
+    let flag = Arc::new(AtomicBool::new(true));
+    let mut run = Run::new().interrupt(flag.clone());
+    let error = Model::fit_with(&generated(50), Svml::default(), &mut run).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
-    // The flag stays with its owner: lowered again, the same control serves for another fit.
-    control.interrupt.store(false, Ordering::Relaxed);
-    assert!(Model::fit_with(&generated(50), &Params::default(), &mut control).is_ok());
+    // The flag stays with its owner: lowered again, the same run serves for another fit.
+    flag.store(false, Ordering::Relaxed);
+    assert!(Model::fit_with(&generated(50), Svml::default(), &mut run).is_ok());
 }
 
 /// The grid has no best so far. Large enough for one kernel matrix after the other, and small enough for
@@ -278,27 +279,26 @@ fn the_euclidean_grid_is_ended_within_a_fraction_of_a_second() {
             remote.store(true, Ordering::Relaxed);
             std::time::Instant::now()
         });
-        let mut control = Control { interrupt: flag, ..Control::default() };
-        let result = Model::fit_euclidean_with(&data, &Grid::default(), &mut control);
+        let mut run = Run::new().interrupt(flag);
+        let result = Model::fit_with(&data, GridSearch::default(), &mut run);
         let ended = std::time::Instant::now();
         let waited = ended.saturating_duration_since(thread.join().unwrap());
         assert!(matches!(result, Err(Error::Interrupted)), "{rows}");
         // 200 ms where nothing else runs; tests run side by side.
         assert!(waited < Duration::from_secs(2), "{rows}: {waited:?}");
     }
-    let mut control = Control { time_limit: Some(Duration::from_millis(1)), ..Control::default() };
-    let error = Model::fit_euclidean_with(&generated(1500), &Grid::default(), &mut control);
+    let mut run = Run::new().time_limit(Duration::from_millis(1));
+    let error = Model::fit_with(&generated(1500), GridSearch::default(), &mut run);
     assert!(matches!(error, Err(Error::Interrupted)));
     let data = generated(100);
-    let watched =
-        Model::fit_euclidean_with(&data, &Grid::default(), &mut Control::default()).unwrap();
-    assert_eq!(watched, Model::fit_euclidean(&data, &Grid::default()).unwrap());
+    let watched = Model::fit_with(&data, GridSearch::default(), &mut Run::new()).unwrap();
+    assert_eq!(watched, Model::fit(&data, GridSearch::default()).unwrap());
 }
 
 #[test]
 fn no_time_at_all() {
-    let mut control = Control { time_limit: Some(Duration::ZERO), ..Control::default() };
-    let error = Model::fit_with(&generated(50), &Params::default(), &mut control).unwrap_err();
+    let mut run = Run::new().time_limit(Duration::ZERO);
+    let error = Model::fit_with(&generated(50), Svml::default(), &mut run).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
     assert!(error.to_string().contains("more time"), "{error}");
 }
@@ -311,18 +311,14 @@ fn time_that_runs_out() {
         let limit = Duration::from_millis(1500);
         let mut params = endless(Form::Full);
         params.refit = refit;
-        let mut observer = |step: &Step| {
+        let observer = |step: &Step| {
             if step.iteration == 3 {
                 std::thread::sleep(limit);
             }
             ControlFlow::Continue(())
         };
-        let mut control = Control {
-            observer: Some(&mut observer),
-            time_limit: Some(limit),
-            ..Control::default()
-        };
-        let model = Model::fit_with(&data, &params, &mut control).unwrap();
+        let mut run = Run::new().observer(observer).time_limit(limit);
+        let model = Model::fit_with(&data, &params, &mut run).unwrap();
         assert_sound(&model);
         assert_eq!(model.report().stop, Some(Stop::TimeLimit));
         assert_eq!(model.report().trace.len(), 4);
@@ -337,9 +333,8 @@ fn time_that_runs_out() {
 #[test]
 fn a_model_says_whether_the_final_training_was_reached() {
     let data = generated(300);
-    let limit = Some(Duration::from_secs(1));
-    let mut control = Control { time_limit: limit, ..Control::default() };
-    let model = Model::fit_with(&data, &endless(Form::Full), &mut control).unwrap();
+    let mut run = Run::new().time_limit(Duration::from_secs(1));
+    let model = Model::fit_with(&data, endless(Form::Full), &mut run).unwrap();
     assert_sound(&model);
     let stop = model.report().stop.unwrap();
     assert!([Stop::TimeLimit, Stop::Minimum].contains(&stop), "{stop}");
@@ -349,10 +344,10 @@ fn a_model_says_whether_the_final_training_was_reached() {
 #[test]
 fn time_without_end_is_no_limit() {
     let data = generated(100);
-    let plain = Model::fit(&data, &Params::default()).unwrap();
+    let plain = Model::fit(&data, Svml::default()).unwrap();
     for limit in [Duration::from_secs(3600), Duration::MAX] {
-        let mut control = Control { time_limit: Some(limit), ..Control::default() };
-        let model = Model::fit_with(&data, &Params::default(), &mut control).unwrap();
+        let mut run = Run::new().time_limit(limit);
+        let model = Model::fit_with(&data, Svml::default(), &mut run).unwrap();
         assert_eq!(model.to_bytes().unwrap(), plain.to_bytes().unwrap());
     }
 }
@@ -361,11 +356,12 @@ fn time_without_end_is_no_limit() {
 fn c_stays_as_it_is_given() {
     let data = Generator { rows: 200, ..Default::default() }.generate().unwrap().data;
     for optimiser in [Optimiser::Lbfgs, Optimiser::ConjugateGradients] {
-        let params =
-            Params { initial_cost: 3.0, learn_cost: false, optimiser, ..Params::default() };
+        let params = Svml { initial_cost: 3.0, learn_cost: false, optimiser, ..Svml::default() };
         let model = Model::fit(&data, &params).unwrap();
         assert!(model.report().trace.len() > 2);
-        assert!(model.report().trace.iter().all(|step| (step.cost - 3.0).abs() < 1e-12));
-        assert!((model.cost() - 3.0).abs() < 1e-12);
+        assert!(
+            model.report().trace.iter().all(|step| (step.svml.unwrap().cost - 3.0).abs() < 1e-12)
+        );
+        assert!((model.cost().unwrap() - 3.0).abs() < 1e-12);
     }
 }

@@ -4,23 +4,23 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use svml::criterion::Criterion;
-use svml::data::generate::subspace_found;
-use svml::learn::{Control, Step};
-use svml::loss::Surrogate;
-use svml::optimise::Stop;
-use svml::params::Start;
-use svml::{Dataset, Form, Generator, Model, Params};
+use svml::Criterion;
+use svml::Stop;
+use svml::Surrogate;
+use svml::internals::subspace_found;
+use svml::learners::Init;
+use svml::{Dataset, Form, Generator, Model, Svml};
+use svml::{Run, Step};
 
-fn params(form: Form) -> Params {
-    Params {
+fn params(form: Form) -> Svml {
+    Svml {
         form: form.into(),
-        start: Start::Gradients,
+        init: Init::Gradients,
         criterion: Criterion::KFold(5),
         surrogate: Surrogate::Logistic,
         steepness: 3.0,
         max_iterations: 0,
-        ..Params::paper()
+        ..Svml::paper()
     }
 }
 
@@ -35,14 +35,14 @@ fn finds_the_directions_that_matter() {
         let train = generator.generate().unwrap();
         let test = Generator { rows: 3000, seed: 1, ..generator }.generate().unwrap().data;
         for form in forms {
-            let found = |start: Start| {
-                let params = Params { start, ..params(form) };
+            let found = |start: Init| {
+                let params = Svml { init: start, ..params(form) };
                 let model = Model::fit(&train.data, &params).unwrap();
                 let scale = &model.scaler().scale;
                 let found = subspace_found(model.metric(), scale, &train.directions);
-                (found, model.error(&test).unwrap())
+                (found, model.error_rate(&test).unwrap())
             };
-            let (gradients, isotropic) = (found(Start::Gradients), found(Start::Isotropic));
+            let (gradients, isotropic) = (found(Init::Gradients), found(Init::Scaled));
             let what = format!("rotated {rotated}, {form}: {gradients:?}, isotropic {isotropic:?}");
             assert!(gradients.0 > 0.85, "{what}");
             assert!(gradients.1 < 0.8 * isotropic.1, "{what}");
@@ -58,7 +58,7 @@ fn is_the_centre_of_the_regulariser() {
         // How far twenty steps lead away from the start.
         let moved = |lambda: f64| -> f64 {
             let fit = |max_iterations: usize| {
-                let params = Params { lambda, max_iterations, tolerance: 0.0, ..params(form) };
+                let params = Svml { lambda, max_iterations, tolerance: 0.0, ..params(form) };
                 Model::fit(&data, &params).unwrap().metric().values().to_vec()
             };
             let pairs = fit(20).into_iter().zip(fit(0));
@@ -80,7 +80,7 @@ fn weights_threads_and_several_classes() {
         let repeated = data.select(&repeated);
         for criterion in [Criterion::HoldOut, Criterion::KFold(3), Criterion::LeaveOneOut] {
             for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)] {
-                let params = Params { criterion, max_iterations: 2, ..params(form) };
+                let params = Svml { criterion, max_iterations: 2, ..params(form) };
                 let fit = |data: &Dataset, threads: usize| {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
                     pool.build().unwrap().install(|| Model::fit(data, &params).unwrap())
@@ -101,23 +101,22 @@ fn weights_threads_and_several_classes() {
 #[test]
 fn interrupted() {
     let data = Generator { rows: 300, ..Default::default() }.generate().unwrap().data;
-    let params = Params { max_iterations: 50, tolerance: 0.0, ..params(Form::Full) };
+    let params = Svml { max_iterations: 50, tolerance: 0.0, ..params(Form::Full) };
     let flag = Arc::new(AtomicBool::new(false));
     let raise = flag.clone();
-    let mut observer = |_: &Step| {
+    let observer = |_: &Step| {
         raise.store(true, Ordering::Relaxed);
         std::ops::ControlFlow::Continue(())
     };
-    let mut control =
-        Control { observer: Some(&mut observer), interrupt: flag, ..Default::default() };
-    let model = Model::fit_with(&data, &params, &mut control).unwrap();
+    let mut run = Run::new().observer(observer).interrupt(flag);
+    let model = Model::fit_with(&data, &params, &mut run).unwrap();
     assert_eq!(model.report().stop, Some(Stop::Interrupted));
     assert_eq!(model.report().trace.len(), 1);
 
     for micros in [0, 200, 1000, 5000, 20_000, 60_000] {
         let limit = std::time::Duration::from_micros(micros);
-        let mut control = Control { time_limit: Some(limit), ..Default::default() };
-        match Model::fit_with(&data, &params, &mut control) {
+        let mut run = Run::new().time_limit(limit);
+        match Model::fit_with(&data, &params, &mut run) {
             Ok(model) => {
                 assert!(model.decision(data.x()).unwrap().as_slice().iter().all(|h| h.is_finite()));
             }
@@ -133,13 +132,13 @@ fn nothing_to_go_by() {
     let labels: Vec<usize> = (0..40).map(|i| usize::from(i % 5 > 2)).collect();
     let data = Dataset::new(x, &labels).unwrap();
     for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)] {
-        let model = Model::fit(&data, &params(form)).unwrap();
-        assert_eq!(model.error(&data).unwrap(), 0.0, "{form}");
+        let model = Model::fit(&data, params(form)).unwrap();
+        assert_eq!(model.error_rate(&data).unwrap(), 0.0, "{form}");
     }
     let labels: Vec<usize> = (0..10).map(|i| i % 2).collect();
     let same = Dataset::new(svml::Matrix::from_fn(10, 2, |_, _| 1.0), &labels).unwrap();
     for form in [Form::Diagonal, Form::Full, Form::Rank(1)] {
-        let model = Model::fit(&same, &params(form)).unwrap();
+        let model = Model::fit(&same, params(form)).unwrap();
         assert!(model.bias()[0].is_finite());
     }
 }

@@ -3,12 +3,16 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use svml::criterion::{Criterion, Pair, fold_pairs, hold_out, leave_one_out, split_pairs};
-use svml::data::fold_of;
-use svml::kernel::{DenseGram, Gram, Outer};
-use svml::loss::{Loss, Surrogate};
-use svml::multiclass::{Labelled, Rows, pairs};
-use svml::watch::Watch;
+use svml::Criterion;
+use svml::Surrogate;
+use svml::internals::Watch;
+use svml::internals::folds::stratified;
+use svml::internals::kernel::{self, Outer};
+use svml::internals::loss::Loss;
+use svml::internals::svml::criterion::{
+    PairFold, fold_pairs, leave_one_out, split_pairs, validate_pairs,
+};
+use svml::internals::{LabelledRows, PairRows, pairs};
 use svml::{Form, Matrix, Metric};
 
 const PROBLEMS: u64 = 500;
@@ -24,8 +28,8 @@ struct Random {
 }
 
 enum Problems {
-    Pairs(Vec<Pair>),
-    LeaveOneOut(Vec<Rows>),
+    Pairs(Vec<PairFold>),
+    LeaveOneOut(Vec<PairRows>),
 }
 
 /// A random problem, half of them with weights; the form goes round with the seed.
@@ -47,7 +51,7 @@ fn random(seed: u64, classes: usize, criterion: Criterion, surrogate: Surrogate)
     let weighted = seed % 8 < 4;
     let weight: Vec<f64> =
         (0..t + v).map(|_| if weighted { rng.random_range(0.2..3.0) } else { 1.0 }).collect();
-    let part = |rows: std::ops::Range<usize>| Labelled {
+    let part = |rows: std::ops::Range<usize>| LabelledRows {
         index: rows.clone().collect(),
         class: class[rows.clone()].to_vec(),
         weight: weight[rows].to_vec(),
@@ -58,7 +62,7 @@ fn random(seed: u64, classes: usize, criterion: Criterion, surrogate: Surrogate)
             (t, Problems::Pairs(split_pairs(&part(0..t), &part(t..t + v), classes)))
         }
         Criterion::KFold(k) => {
-            (t + v, Problems::Pairs(fold_pairs(&all, classes, &fold_of(&all.class, k), k)))
+            (t + v, Problems::Pairs(fold_pairs(&all, classes, &stratified(&all.class, k))))
         }
         _ => {
             let rows = pairs(classes).into_iter().map(|pair| all.of_pair(pair)).collect();
@@ -82,16 +86,17 @@ impl Random {
         let (log_cost, values) = point.split_last().unwrap();
         let (form, d) = (self.metric.form(), self.metric.features());
         let metric = Metric::new(form, d, values.to_vec()).unwrap();
-        let gram = DenseGram::new(&self.x, self.trained, &metric, &Watch::default()).unwrap();
+        let gram =
+            kernel::backend().gram(&self.x, self.trained, &metric, &Watch::default()).unwrap();
         let cost = log_cost.exp();
         let e = match &self.problems {
-            Problems::Pairs(pairs) => hold_out(&gram, pairs, cost, self.loss, &[]),
-            Problems::LeaveOneOut(rows) => leave_one_out(&gram, rows, cost, self.loss, &[]),
+            Problems::Pairs(pairs) => validate_pairs(&*gram, pairs, cost, self.loss, &[]),
+            Problems::LeaveOneOut(rows) => leave_one_out(&*gram, rows, cost, self.loss, &[]),
         };
         let e = e.unwrap();
         let mut gradient = e.d_metric;
         gradient.push(e.d_log_cost);
-        (e.loss, gradient, e.machines.into_iter().map(|machine| machine.support).collect())
+        (e.loss, gradient, e.svms.into_iter().map(|svm| svm.support).collect())
     }
 }
 
@@ -186,7 +191,7 @@ fn contraction_of_arbitrary_weights() {
             .collect();
         let gram = |values: &[f64]| {
             let metric = Metric::new(form, d, values.to_vec()).unwrap();
-            DenseGram::new(&x, cols, &metric, &Watch::default()).unwrap()
+            kernel::backend().gram(&x, cols, &metric, &Watch::default()).unwrap()
         };
         let value = |values: &[f64]| -> f64 {
             let gram = gram(values);

@@ -5,12 +5,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use svml::data::{Categories, Missing};
-use svml::{Dataset, Error, Form, Generator, Matrix, Model, Params, ReadOptions};
+use svml::{Dataset, Error, Form, Generator, Matrix, Model, ReadOptions, Svml};
 
 const PREFIX: usize = 20;
 
-fn params(form: Form) -> Params {
-    let mut params = Params::paper();
+fn params(form: Form) -> Svml {
+    let mut params = Svml::paper();
     (params.form, params.max_iterations) = (form.into(), 3);
     params
 }
@@ -20,7 +20,7 @@ fn numbers(form: Form) -> Vec<u8> {
     let mut generator = Generator::default();
     (generator.rows, generator.informative, generator.noise) = (40, 1, 2);
     let data = generator.generate().unwrap().data;
-    Model::fit(&data, &params(form)).unwrap().to_bytes().unwrap()
+    Model::fit(&data, params(form)).unwrap().to_bytes().unwrap()
 }
 
 /// A file of a table with categories whose gaps are filled.
@@ -37,7 +37,7 @@ fn table() -> Vec<u8> {
         ..ReadOptions::default()
     };
     let data = Dataset::from_csv(text.as_bytes(), &options).unwrap();
-    Model::fit(&data, &params(Form::Full)).unwrap().to_bytes().unwrap()
+    Model::fit(&data, params(Form::Full)).unwrap().to_bytes().unwrap()
 }
 
 /// The header and the arrays of a file.
@@ -126,10 +126,10 @@ fn header_lengths_that_cannot_be() {
 fn other_versions_are_named() {
     let bytes = numbers(Form::Sphere);
     let (len, rest) = (bytes[12..PREFIX].try_into().unwrap(), &bytes[PREFIX..bytes.len() - 4]);
-    for version in [0, 5, 256, u32::MAX] {
+    for version in [0, 6, 256, u32::MAX] {
         let message = refusal(&file(version, u64::from_le_bytes(len), rest));
         assert!(message.contains(&format!("version {version};")), "{message}");
-        assert!(message.contains("version 4"), "{message}");
+        assert!(message.contains("version 5"), "{message}");
     }
 }
 

@@ -4,9 +4,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
-use svml::kernel::{DenseGram, Gram, expand};
-use svml::svm::{Problem, Solution, solve};
-use svml::watch::Watch;
+use svml::internals::Watch;
+use svml::internals::kernel::{self, expand};
+use svml::internals::svm::{Problem, Solution, solve};
 use svml::{Form, Matrix, Metric};
 
 #[derive(Deserialize)]
@@ -35,17 +35,17 @@ fn agrees_with_libsvm_on_the_precomputed_kernel_with_ridge() {
         let x = Matrix::from_rows(&stored.x).unwrap();
         let l = Matrix::from_rows(&stored.l).unwrap();
         let metric = Metric::new(Form::Rank(l.rows()), l.cols(), l.into_vec()).unwrap();
-        let gram = DenseGram::new(&x, x.rows(), &metric, &Watch::default()).unwrap();
+        let gram = kernel::backend().gram(&x, x.rows(), &metric, &Watch::default()).unwrap();
         let rows: Vec<usize> = (0..x.rows()).collect();
         let cost = vec![stored.cost; rows.len()];
-        let problem = Problem { gram: &gram, rows: &rows, y: &stored.y, cost: &cost };
-        let Solution { machine, residual, .. } = solve(&problem, None).unwrap();
+        let problem = Problem { gram: &*gram, rows: &rows, y: &stored.y, cost: &cost };
+        let Solution { svm, residual, .. } = solve(&problem, None).unwrap();
         assert!(residual <= 1e-8, "problem {p}: residual {residual:e}");
-        let support = metric.transform(&x.select_rows(&machine.support));
+        let support = metric.transform(&x.select_rows(&svm.support));
         let new = metric.transform(&Matrix::from_rows(&stored.new).unwrap());
-        let beta = Matrix::from_rows(&[&machine.beta]).unwrap();
+        let beta = Matrix::from_rows(&[&svm.beta]).unwrap();
         let ours = expand(&new, &support, &beta).into_vec();
-        let ours: Vec<f64> = ours.iter().map(|sum| sum + machine.bias).collect();
+        let ours: Vec<f64> = ours.iter().map(|sum| sum + svm.bias).collect();
         let scale = stored.decision.iter().fold(0.0f64, |a, b| a.max(b.abs()));
         for (ours, theirs) in ours.iter().zip(&stored.decision) {
             let off = (ours - theirs).abs() / scale;
@@ -54,7 +54,7 @@ fn agrees_with_libsvm_on_the_precomputed_kernel_with_ridge() {
         }
         // Support vectors with a negligible weight are the only ones that may differ.
         for row in 0..x.rows() {
-            let ours = machine.support.binary_search(&row).map_or(0.0, |i| machine.beta[i].abs());
+            let ours = svm.support.binary_search(&row).map_or(0.0, |i| svm.beta[i].abs());
             if !stored.support.contains(&row) {
                 assert!(ours < 1e-3 * stored.cost.max(1.0), "problem {p}: row {row} has {ours}");
             }
@@ -125,9 +125,9 @@ fn dual_by_pairs(k: &Matrix, y: &[f64], cost: &[f64]) -> (Vec<f64>, f64) {
 fn agrees_with_an_independent_dual_solver() {
     for seed in 0..60 {
         let Random { x, y, cost, metric } = random(seed);
-        let gram = DenseGram::new(&x, x.rows(), &metric, &Watch::default()).unwrap();
+        let gram = kernel::backend().gram(&x, x.rows(), &metric, &Watch::default()).unwrap();
         let rows: Vec<usize> = (0..x.rows()).collect();
-        let problem = Problem { gram: &gram, rows: &rows, y: &y, cost: &cost };
+        let problem = Problem { gram: &*gram, rows: &rows, y: &y, cost: &cost };
         let solution = solve(&problem, None).unwrap();
         assert!(solution.residual <= 1e-8, "seed {seed}: residual {:e}", solution.residual);
         let z = metric.transform(&x);
@@ -146,21 +146,21 @@ fn agrees_with_an_independent_dual_solver() {
 fn any_start_leads_to_the_same_machine() {
     for seed in 0..60 {
         let Random { x, y, cost, metric } = random(1000 + seed);
-        let gram = DenseGram::new(&x, x.rows(), &metric, &Watch::default()).unwrap();
+        let gram = kernel::backend().gram(&x, x.rows(), &metric, &Watch::default()).unwrap();
         let rows: Vec<usize> = (0..x.rows()).collect();
-        let problem = Problem { gram: &gram, rows: &rows, y: &y, cost: &cost };
+        let problem = Problem { gram: &*gram, rows: &rows, y: &y, cost: &cost };
         let cold = solve(&problem, None).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let some: Vec<usize> = rows.iter().copied().filter(|_| rng.random_bool(0.3)).collect();
         let one_class: Vec<usize> = rows.iter().copied().filter(|&i| y[i] > 0.0).collect();
-        for start in [&some, &one_class, &cold.machine.support, &vec![], &vec![0]] {
+        for start in [&some, &one_class, &cold.svm.support, &vec![], &vec![0]] {
             let warm = solve(&problem, Some(start)).unwrap();
             assert!(warm.residual <= 1e-8, "seed {seed}: residual {:e}", warm.residual);
             for (a, b) in warm.outputs.iter().zip(&cold.outputs) {
                 assert!((a - b).abs() < 1e-8, "seed {seed}");
             }
         }
-        assert_eq!(solve(&problem, Some(&cold.machine.support)).unwrap().steps, 1);
+        assert_eq!(solve(&problem, Some(&cold.svm.support)).unwrap().steps, 1);
     }
 }
 
@@ -176,13 +176,13 @@ fn a_guessed_start_leads_to_the_same_machine_in_fewer_steps() {
     let rows: Vec<usize> = (0..n).collect();
     for (width, base) in [(4.0, 0.1), (2.0, 10.0), (0.5, 1.0), (1e-4, 1.0)] {
         let metric = Metric::isotropic(Form::Sphere, 4, 1.0 / width).unwrap();
-        let gram = DenseGram::new(&x, n, &metric, &Watch::default()).unwrap();
+        let gram = kernel::backend().gram(&x, n, &metric, &Watch::default()).unwrap();
         let cost: Vec<f64> = (0..n).map(|i| base * [1.0, 0.3, 2.0][i % 3]).collect();
-        let problem = Problem { gram: &gram, rows: &rows, y: &y, cost: &cost };
+        let problem = Problem { gram: &*gram, rows: &rows, y: &y, cost: &cost };
         let (guessed, known) =
             (solve(&problem, None).unwrap(), solve(&problem, Some(&rows)).unwrap());
         assert!(guessed.residual <= 1e-8 && known.residual <= 1e-8, "width {width}, C {base}");
-        assert_eq!(guessed.machine.support, known.machine.support, "width {width}, C {base}");
+        assert_eq!(guessed.svm.support, known.svm.support, "width {width}, C {base}");
         for (a, b) in guessed.outputs.iter().zip(&known.outputs) {
             assert!((a - b).abs() < 1e-8, "width {width}, C {base}: {a} {b}");
         }
@@ -197,10 +197,10 @@ fn features_have_the_inner_products_of_the_kernel() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let x = Matrix::from_fn(200, 2, |_, _| rng.random_range(-1.0..1.0));
     let metric = Metric::isotropic(Form::Sphere, 2, 0.7).unwrap();
-    let gram = DenseGram::new(&x, 200, &metric, &Watch::default()).unwrap();
+    let gram = kernel::backend().gram(&x, 200, &metric, &Watch::default()).unwrap();
     let rows: Vec<usize> = (0..200).collect();
     let landmarks: Vec<usize> = rows.iter().copied().step_by(4).collect();
-    let z = gram.features(&rows, &landmarks).unwrap();
+    let z = gram.nystrom_features(&rows, &landmarks).unwrap();
     assert_eq!((z.rows(), z.cols()), (200, 50));
     for i in 0..200 {
         let mut unit = vec![0.0; 200];
@@ -220,19 +220,20 @@ fn a_subset_of_rows_is_a_problem_of_its_own() {
     let some: Vec<usize> = (0..x.rows()).filter(|i| i % 3 != 1).collect();
     let pick = |v: &[f64]| some.iter().map(|&i| v[i]).collect::<Vec<_>>();
     let (y_some, cost_some) = (pick(&y), pick(&cost));
-    let gram = DenseGram::new(&x, x.rows(), &metric, &Watch::default()).unwrap();
-    let part = Problem { gram: &gram, rows: &some, y: &y_some, cost: &cost_some };
+    let gram = kernel::backend().gram(&x, x.rows(), &metric, &Watch::default()).unwrap();
+    let part = Problem { gram: &*gram, rows: &some, y: &y_some, cost: &cost_some };
     let part = solve(&part, None).unwrap();
     let x_some = x.select_rows(&some);
-    let alone_gram = DenseGram::new(&x_some, some.len(), &metric, &Watch::default()).unwrap();
+    let alone_gram =
+        kernel::backend().gram(&x_some, some.len(), &metric, &Watch::default()).unwrap();
     let all: Vec<usize> = (0..some.len()).collect();
-    let alone = Problem { gram: &alone_gram, rows: &all, y: &y_some, cost: &cost_some };
+    let alone = Problem { gram: &*alone_gram, rows: &all, y: &y_some, cost: &cost_some };
     let alone = solve(&alone, None).unwrap();
     for (a, b) in part.outputs.iter().zip(&alone.outputs) {
         assert!((a - b).abs() < 1e-10);
     }
-    let back: Vec<usize> = alone.machine.support.iter().map(|&i| some[i]).collect();
-    assert_eq!(part.machine.support, back);
+    let back: Vec<usize> = alone.svm.support.iter().map(|&i| some[i]).collect();
+    assert_eq!(part.svm.support, back);
 }
 
 /// A factorisation moved to another set solves the same systems as a fresh one.
@@ -243,7 +244,7 @@ fn an_updated_factorisation_solves_like_a_fresh_one() {
         let n = rng.random_range(20..300usize);
         let x = Matrix::from_fn(n, 3, |_, _| rng.random_range(-2.0..2.0));
         let metric = Metric::isotropic(Form::Sphere, 3, 0.8).unwrap();
-        let gram = DenseGram::new(&x, n, &metric, &Watch::default()).unwrap();
+        let gram = kernel::backend().gram(&x, n, &metric, &Watch::default()).unwrap();
         let ridge: Vec<f64> = (0..n).map(|_| rng.random_range(0.01..2.0)).collect();
         let pick = |set: &[usize]| set.iter().map(|&i| ridge[i]).collect::<Vec<_>>();
         let mut set: Vec<usize> = (0..n).filter(|_| rng.random_bool(0.7)).collect();
@@ -273,27 +274,28 @@ fn leave_one_out_margins_are_those_of_refitting() {
     let (mut compared, mut skipped) = (0, 0);
     for seed in 0..20 {
         let Random { x, y, cost, metric } = random(2000 + seed);
-        let gram = DenseGram::new(&x, x.rows(), &metric, &Watch::default()).unwrap();
+        let gram = kernel::backend().gram(&x, x.rows(), &metric, &Watch::default()).unwrap();
         let rows: Vec<usize> = (0..x.rows()).collect();
-        let problem = Problem { gram: &gram, rows: &rows, y: &y, cost: &cost };
+        let problem = Problem { gram: &*gram, rows: &rows, y: &y, cost: &cost };
         // A warm start from a neighbouring set leaves a border around the factor in some cases.
         let cold = solve(&problem, None).unwrap();
-        let near: Vec<usize> = cold.machine.support.iter().copied().skip(1).collect();
+        let near: Vec<usize> = cold.svm.support.iter().copied().skip(1).collect();
         for solution in [solve(&problem, Some(&near)).unwrap(), cold] {
-            let quick = solution.leave_one_out(&rows, &y, &rows);
+            let quick = solution.leave_one_out_outputs(&rows, &y, &rows);
             for (out, quick) in quick.into_iter().enumerate() {
                 let others: Vec<usize> = rows.iter().copied().filter(|&i| i != out).collect();
                 let pick = |v: &[f64]| others.iter().map(|&i| v[i]).collect::<Vec<_>>();
                 let (y_others, cost_others) = (pick(&y), pick(&cost));
-                let part = Problem { gram: &gram, rows: &others, y: &y_others, cost: &cost_others };
-                let machine = solve(&part, None).unwrap().machine;
+                let part =
+                    Problem { gram: &*gram, rows: &others, y: &y_others, cost: &cost_others };
+                let svm = solve(&part, None).unwrap().svm;
                 let before: Vec<usize> =
-                    solution.machine.support.iter().copied().filter(|&i| i != out).collect();
-                if machine.support != before {
+                    solution.svm.support.iter().copied().filter(|&i| i != out).collect();
+                if svm.support != before {
                     skipped += 1;
                     continue;
                 }
-                let f = gram.multiply(&[out], &machine.support, &machine.beta)[0] + machine.bias;
+                let f = gram.multiply(&[out], &svm.support, &svm.beta)[0] + svm.bias;
                 assert!((f - quick).abs() < 1e-7, "seed {seed}, row {out}: {f} {quick}");
                 compared += 1;
             }

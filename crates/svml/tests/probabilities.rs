@@ -3,14 +3,14 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use svml::multiclass::decide;
-use svml::{Dataset, Form, Generator, Matrix, Model, Params};
+use svml::internals::multiclass::decide;
+use svml::{Dataset, Form, Generator, Matrix, Model, Svml};
 
 #[test]
 fn the_most_probable_class_is_the_prediction() {
     for classes in [2, 3, 7] {
         let generator = Generator { rows: 300, classes, flipped: 0.1, ..Default::default() };
-        let model = Model::fit(&generator.generate().unwrap().data, &Params::default()).unwrap();
+        let model = Model::fit(&generator.generate().unwrap().data, Svml::default()).unwrap();
         // 100,000 rows, from near the boundary to far outside.
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let x = Matrix::from_fn(100_000, 10, |i, _| {
@@ -67,8 +67,7 @@ fn overlapping_clouds_with_a_known_posterior() {
         for (d, form) in [(1, Form::Sphere), (3, Form::Diagonal), (4, Form::Full)] {
             let (train, _) = clouds(800, d, shift, 1);
             let (test, posterior) = clouds(20_000, d, shift, 2);
-            let model =
-                Model::fit(&train, &Params { form: form.into(), ..Params::paper() }).unwrap();
+            let model = Model::fit(&train, Svml { form: form.into(), ..Svml::paper() }).unwrap();
             let p = model.probabilities(test.x()).unwrap();
             let p: Vec<f64> = p.col(1).collect();
             let table = reliability(&p, test.y());
@@ -100,7 +99,7 @@ fn overlapping_clouds_with_a_known_posterior() {
 fn without_the_final_training() {
     let (train, _) = clouds(800, 2, 1.0, 1);
     let (test, _) = clouds(20_000, 2, 1.0, 2);
-    let model = Model::fit(&train, &Params { refit: false, ..Params::paper() }).unwrap();
+    let model = Model::fit(&train, Svml { refit: false, ..Svml::paper() }).unwrap();
     let p: Vec<f64> = model.probabilities(test.x()).unwrap().col(1).collect();
     let off: f64 = (reliability(&p, test.y()).iter())
         .map(|(n, p, y)| *n as f64 / p_len(&test) * (p - y).abs())
@@ -116,12 +115,12 @@ fn p_len(data: &Dataset) -> f64 {
 #[test]
 fn several_classes_know_how_often_they_are_right() {
     let generator = Generator { rows: 900, classes: 4, flipped: 0.2, ..Default::default() };
-    let model = Model::fit(&generator.generate().unwrap().data, &Params::default()).unwrap();
+    let model = Model::fit(&generator.generate().unwrap().data, Svml::default()).unwrap();
     let test = Generator { rows: 20_000, seed: 1, ..generator }.generate().unwrap().data;
     let p = model.probabilities(test.x()).unwrap();
     let confidence: f64 =
         p.iter_rows().map(|row| row.iter().copied().fold(0.0, f64::max)).sum::<f64>() / 20_000.0;
-    let right = 1.0 - model.error(&test).unwrap();
+    let right = 1.0 - model.error_rate(&test).unwrap();
     eprintln!("mean confidence {confidence:.3}, right {right:.3}");
     assert!((confidence - right).abs() <= 0.03, "confidence {confidence}, right {right}");
     assert_eq!(decide(&p), model.predict(test.x()).unwrap());

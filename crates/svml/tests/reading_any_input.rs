@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use proptest::prelude::*;
+use svml::Matrix;
 use svml::data::{Categories, Dataset, Delimiter, Format, Missing, ReadOptions};
-use svml::linalg::Matrix;
 
 /// Every way in, for training and for new rows; only the absence of panics is checked.
 fn read_all_ways(bytes: &[u8], training: &[u8]) {

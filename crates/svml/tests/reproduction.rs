@@ -11,7 +11,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use svml::data::Missing;
-use svml::{Dataset, Model, Params, ReadOptions};
+use svml::{Dataset, Model, ReadOptions, Svml};
 
 const SPLITS: u64 = 20;
 
@@ -22,7 +22,7 @@ fn folder() -> Option<PathBuf> {
 }
 
 /// Mean test error in percent over random 80/20 splits, and its standard error.
-fn mean_error(data: &Dataset, params: &Params) -> (f64, f64) {
+fn mean_error(data: &Dataset, params: &Svml) -> (f64, f64) {
     let errors: Vec<f64> = (0..SPLITS)
         .into_par_iter()
         .map(|seed| {
@@ -31,7 +31,7 @@ fn mean_error(data: &Dataset, params: &Params) -> (f64, f64) {
             let (train, test) = rows.split_at(data.rows() * 4 / 5);
             let model = Model::fit(&data.select(train), params).unwrap();
             assert!(model.report().residual <= 1e-8);
-            100.0 * model.error(&data.select(test)).unwrap()
+            100.0 * model.error_rate(&data.select(test)).unwrap()
         })
         .collect();
     let n = errors.len() as f64;
@@ -56,7 +56,7 @@ fn cmc_and_mammo_are_within_two_standard_errors() {
     };
     let cmc = read("cmc/cmc.data").keep_classes(&["1", "2"]).unwrap();
     let mammo = read("mammo/mammographic_masses.data");
-    let params = Params { lambda: 0.01, initial_cost: 1.0, ..Params::paper() };
+    let params = Svml { lambda: 0.01, initial_cost: 1.0, ..Svml::paper() };
     for (name, data, expected) in [("cmc", cmc, 26.55), ("mammo", mammo, 16.83)] {
         let (mean, error) = mean_error(&data, &params);
         eprintln!("{name}: {mean:.2} % +- {error:.2}, expected {expected} % +- 0.3");

@@ -1,9 +1,9 @@
 //! Three and more classes: one-against-one machines that share one metric and one C.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use svml::data::generate::subspace_found;
-use svml::multiclass::decide;
-use svml::{Dataset, Form, Generator, Grid, Matrix, Model, Params};
+use svml::internals::multiclass::decide;
+use svml::internals::subspace_found;
+use svml::{Dataset, Form, Generator, GridSearch, Matrix, Model, Svml};
 
 fn generator(classes: usize, rows: usize) -> Generator {
     // The centres of three classes span two directions.
@@ -24,11 +24,11 @@ fn three_seven_and_twenty_six_classes() {
         let train = generator.generate().unwrap();
         let test = Generator { seed: 1, rows: 2000, ..generator }.generate().unwrap().data;
         assert_eq!(train.data.classes().len(), classes);
-        let model = Model::fit(&train.data, &Params::paper()).unwrap();
+        let model = Model::fit(&train.data, Svml::paper()).unwrap();
         // The metric finds the directions that matter.
         let found = subspace_found(model.metric(), &model.scaler().scale, &train.directions);
         assert!(found > 0.85, "{classes} classes: {found} of the subspace");
-        let learned = model.error(&test).unwrap();
+        let learned = model.error_rate(&test).unwrap();
         assert!(learned < 0.6 * chance(&test), "{classes} classes: {learned}");
         assert!(model.report().residual <= 1e-8);
 
@@ -62,10 +62,10 @@ fn the_metric_pays() {
             let train = generator.generate().unwrap().data;
             let test = Generator { seed: seed + 100, rows: 2000, ..generator };
             let test = test.generate().unwrap().data;
-            let model = Model::fit(&train, &Params::default()).unwrap();
-            let grid = Model::fit_euclidean(&train, &Grid::default()).unwrap();
-            learned += model.error(&test).unwrap() / draws as f64;
-            euclidean += grid.error(&test).unwrap() / draws as f64;
+            let model = Model::fit(&train, Svml::default()).unwrap();
+            let grid = Model::fit(&train, GridSearch::default()).unwrap();
+            learned += model.error_rate(&test).unwrap() / draws as f64;
+            euclidean += grid.error_rate(&test).unwrap() / draws as f64;
         }
         // Three clusters lie far apart, and both come close to the share of flipped labels.
         let tie = if classes == 3 { 0.01 } else { 0.0 };
@@ -77,7 +77,7 @@ fn the_metric_pays() {
 #[test]
 fn support_rows_stand_class_after_class() {
     let data = generator(4, 200).generate().unwrap().data;
-    let model = Model::fit(&data, &Params::default()).unwrap();
+    let model = Model::fit(&data, Svml::default()).unwrap();
     let mut rows = model.support_rows().iter();
     for (class, &count) in model.support_counts().iter().enumerate() {
         assert!(rows.by_ref().take(count).all(|&row| data.y()[row] == class));
@@ -89,7 +89,7 @@ fn support_rows_stand_class_after_class() {
 fn every_form_learns_several_classes_with_the_same_bits_on_any_threads() {
     let data = generator(5, 250).generate().unwrap().data;
     for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)] {
-        let params = Params { form: form.into(), max_iterations: 4, ..Params::paper() };
+        let params = Svml { form: form.into(), max_iterations: 4, ..Svml::paper() };
         let fit = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| Model::fit(&data, &params).unwrap().to_bytes().unwrap())
@@ -113,8 +113,8 @@ fn rare_classes() {
         let rows = [&zero[..], &one[..], &two[..rare]].concat();
         let few = data.select(&rows);
         for model in [
-            Model::fit(&few, &Params::default()).unwrap(),
-            Model::fit_euclidean(&few, &Grid::default()).unwrap(),
+            Model::fit(&few, Svml::default()).unwrap(),
+            Model::fit(&few, GridSearch::default()).unwrap(),
         ] {
             assert_eq!(model.classes().len(), 3);
             let said = model.report().warnings.iter().any(|w| w.contains("class c02"));
@@ -131,7 +131,7 @@ fn rare_classes() {
 #[test]
 fn two_classes_are_one_machine() {
     let data = Generator::default().generate().unwrap().data;
-    let model = Model::fit(&data, &Params::default()).unwrap();
+    let model = Model::fit(&data, Svml::default()).unwrap();
     let values = model.decision(data.x()).unwrap();
     assert_eq!((values.cols(), model.beta().rows(), model.bias().len()), (1, 1, 1));
     let by_sign: Vec<usize> = values.as_slice().iter().map(|h| usize::from(*h > 0.0)).collect();
@@ -143,11 +143,11 @@ fn two_classes_are_one_machine() {
 #[test]
 fn names_and_row_order_do_not_matter() {
     let data = generator(4, 160).generate().unwrap().data;
-    let base = Model::fit(&data, &Params::default()).unwrap().decision(data.x()).unwrap();
+    let base = Model::fit(&data, Svml::default()).unwrap().decision(data.x()).unwrap();
     let renamed = data.group_classes(|name| format!("class {name}"));
-    assert_eq!(Model::fit(&renamed, &Params::default()).unwrap().decision(data.x()).unwrap(), base);
+    assert_eq!(Model::fit(&renamed, Svml::default()).unwrap().decision(data.x()).unwrap(), base);
     let back: Vec<usize> = (0..data.rows()).rev().collect();
-    let turned = Model::fit(&data.select(&back), &Params::default()).unwrap();
+    let turned = Model::fit(&data.select(&back), Svml::default()).unwrap();
     assert_eq!(turned.decision(data.x()).unwrap(), base);
 }
 
@@ -158,6 +158,6 @@ fn separated_points() {
     let rows: Vec<[f64; 2]> = (0..30).map(|i| points[i % 3]).collect();
     let labels: Vec<String> = (0..30).map(|i| format!("p{}", i % 3)).collect();
     let data = Dataset::new(Matrix::from_rows(&rows).unwrap(), &labels).unwrap();
-    let model = Model::fit(&data, &Params::default()).unwrap();
-    assert_eq!(model.error(&data).unwrap(), 0.0);
+    let model = Model::fit(&data, Svml::default()).unwrap();
+    assert_eq!(model.error_rate(&data).unwrap(), 0.0);
 }

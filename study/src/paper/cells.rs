@@ -1,6 +1,6 @@
 //! From single results to means: what a cell of the tables is made of.
 
-use svml::data::{UCI_SETS, UciSet};
+use svml::internals::{UCI_SETS, UciSet};
 
 use crate::jobs::{Job, Measured, Table};
 use crate::statistics::{Mean, student};

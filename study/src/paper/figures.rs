@@ -3,18 +3,17 @@
 use std::fs;
 use std::path::Path;
 
-use svml::data::{UCI_SETS, UciSet, random_split};
-use svml::learn::{Pca, Sample};
-use svml::loss::{Loss, Surrogate};
-use svml::select::grid_search;
-use svml::watch::Watch;
-use svml::{Dataset, Form, Grid, Model, Params};
-use svml_plot::{Curve, CurvePanel, DotPanel, Dots, Lines, Map, Mark, Picture, Plane};
+use svml::internals::folds::random_split;
+use svml::internals::grid_search::grid_search;
+use svml::internals::loss::Loss;
+use svml::internals::{UCI_SETS, UciSet, Watch};
+use svml::{Dataset, Form, GridSearch, Method, Model, Surrogate, Svml};
+use svml_plot::{Curve, CurvePanel, DotPanel, Dots, Draw, Lines, Map, Mark, Picture, Plane};
 
 use crate::jobs::Table;
 
 use super::cells::{Cell, row};
-use super::descent::{Rows, Seen, kept, path, plain};
+use super::descent::{Path as Descent, Rows, Seen, path, plain};
 use super::plan::{FIRST_SEED, METHODS, REFERENCE, SKLEARN};
 
 /// Step of the plain descent, and how many.
@@ -37,9 +36,9 @@ pub fn of_results(table: &Table, folder: &Path) -> Result<(), String> {
         &surrogate().draw("The surrogate s_a(z) = 1/(1 + exp(a z))", note),
     )?;
     let note =
-        "Mean of all splits; metric, cross-validation and the last machine, all threads together";
+        "Mean of all splits; metric, cross-validation and the last SVM, all threads together";
     write(folder, "figure-3-times", &times(table).draw("Seconds of a fit", note))?;
-    let title = "Paired differences to the Euclidean machine with 5 folds";
+    let title = "Paired differences to the Euclidean SVM with 5 folds";
     let note = "In points of percent, with 95 % intervals; left of the line is better";
     write(folder, "figure-6-differences", &differences(table).draw(title, note))
 }
@@ -51,11 +50,11 @@ pub fn of_credit(data: &Path, folder: &Path) -> Result<(), String> {
     let all = set.read(&set.in_folder(data)).map_err(failed)?;
     let (train, test) = random_split(all.rows(), FIRST_SEED);
     let (train, test) = (all.select(&train), all.select(&test));
-    let rows = Rows::new(&train, &test, Params::paper().seed);
+    let rows = Rows::new(&train, &test, Svml::paper().seed);
 
-    let seen = plain(&rows, &Params::paper(), RATE, STEPS).map_err(failed)?;
+    let seen = plain(&rows, &Svml::paper(), RATE, STEPS).map_err(failed)?;
     let note = format!(
-        "Plain descent on credit, {STEPS} steps of {RATE} times the gradient; the kept one is best on the hold-out rows"
+        "Plain descent on credit, {STEPS} steps of {RATE} times the gradient; the kept one is best on the rows for early stopping"
     );
     write(
         folder,
@@ -67,7 +66,7 @@ pub fn of_credit(data: &Path, folder: &Path) -> Result<(), String> {
 
     let plane = plane(&rows).map_err(failed)?;
     let steps = plane.path.len() - 1;
-    let note = format!("Credit. The grid trains 100 machines; the path has {steps} steps");
+    let note = format!("Credit. The grid trains 100 SVMs; the path has {steps} steps");
     let title = "C and width: the grid, and the path of SVML-Sphere";
     write(folder, "figure-5-plane", &plane.draw(title, &note))
 }
@@ -91,25 +90,24 @@ fn surrogate() -> Lines {
     Lines { panels: vec![panel] }
 }
 
-fn descent(seen: &[Seen]) -> Lines {
+fn descent(Descent { steps, kept }: &Descent) -> Lines {
     let curve = |name: &str, value: &dyn Fn(&Seen) -> f64| Curve {
         name: name.to_owned(),
-        points: seen.iter().enumerate().map(|(k, seen)| (k as f64, value(seen))).collect(),
+        points: steps.iter().enumerate().map(|(k, seen)| (k as f64, value(seen))).collect(),
     };
     let error = |part: usize| move |seen: &Seen| 100.0 * seen.errors[part];
-    let best = kept(seen);
     let panel = |y_label: &str, percent_y: bool, curves: Vec<Curve>| CurvePanel {
         x_label: "step".to_owned(),
         y_label: y_label.to_owned(),
         whole_x: true,
         percent_y,
         curves,
-        mark: Some((best as f64, "kept".to_owned())),
+        mark: Some((*kept as f64, "kept".to_owned())),
     };
     let errors = vec![
         curve("training", &error(0)),
         curve("validation", &error(1)),
-        curve("test", &error(3)),
+        curve("test", &error(2)),
     ];
     let loss = vec![curve("loss", &|seen| seen.loss)];
     Lines { panels: vec![panel("loss", false, loss), panel("error", true, errors)] }
@@ -118,13 +116,13 @@ fn descent(seen: &[Seen]) -> Lines {
 fn maps(train: &Dataset, test: &Dataset, folder: &Path) -> Result<(), String> {
     let failed = |e: svml::Error| format!("credit: {e}");
     let labels: Vec<String> = train.y().iter().map(|&c| train.classes()[c].clone()).collect();
-    let svml = |rank: usize| {
-        Model::fit(train, &Params { form: Form::Rank(rank).into(), ..Params::paper() })
-    };
+    let svml =
+        |rank: usize| Model::fit(train, Svml { form: Form::Rank(rank).into(), ..Svml::paper() });
     let error = |model: &Model| -> Result<String, String> {
-        Ok(format!("test error {:.1} %", 100.0 * model.error(test).map_err(failed)?))
+        Ok(format!("test error {:.1} %", 100.0 * model.error_rate(test).map_err(failed)?))
     };
-    let usual = Model::fit_after(train, Pca { rank: 2 }, &Grid::default()).map_err(failed)?;
+    let usual: Method = "pca:rank=2".parse().map_err(failed)?;
+    let usual = Model::fit(train, usual).map_err(failed)?;
     let plane = svml(2).map_err(failed)?;
     for (name, model, words) in [
         ("figure-4-svml", &plane, "Credit by SVML of rank 2"),
@@ -144,12 +142,9 @@ fn maps(train: &Dataset, test: &Dataset, folder: &Path) -> Result<(), String> {
 }
 
 fn plane(rows: &Rows) -> svml::Result<Plane> {
-    let d = rows.x.cols() as f64;
-    let n = rows.training;
-    let x = rows.x.select_rows(&(0..n).collect::<Vec<_>>());
-    let weight = vec![1.0; n];
-    let sample = Sample { x: &x, class: &rows.class[..n], weight: &weight, classes: 2 };
-    let grid = Grid::default();
+    let sample = rows.sample()?;
+    let d = sample.features() as f64;
+    let grid = GridSearch::default();
     let selected = grid_search(&sample, &grid, &Watch::default())?;
     let relative_width = |inverse: f64| (inverse.powi(2) * d).recip();
     let (mut widths, mut costs) = (grid.widths, grid.costs);
@@ -165,8 +160,7 @@ fn plane(rows: &Rows) -> svml::Result<Plane> {
         (0..values.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
     };
     let width = relative_width(selected.metric.values()[0]);
-    let params = Params { form: Form::Sphere.into(), ..Params::paper() };
-    let steps = path(rows, &params)?;
+    let Descent { steps, kept } = path(rows, Form::Sphere, &Svml::paper())?;
     Ok(Plane {
         x_label: "C".to_owned(),
         y_label: "sigma\u{b2} / d".to_owned(),
@@ -174,7 +168,7 @@ fn plane(rows: &Rows) -> svml::Result<Plane> {
         x: costs,
         y: widths,
         cells,
-        kept: kept(&steps),
+        kept,
         path: steps.iter().map(|s| (s.cost, relative_width(s.metric.values()[0]))).collect(),
         path_name: "SVML-Sphere".to_owned(),
     })
@@ -222,8 +216,7 @@ fn differences(table: &Table) -> Dots {
         names: methods.iter().map(|m| m.title.to_owned()).collect(),
         series: vec!["difference".to_owned()],
         columns: 3,
-        label: "error less that of the Euclidean machine with 5 folds, in points of percent"
-            .to_owned(),
+        label: "error less that of the Euclidean SVM with 5 folds, in points of percent".to_owned(),
         logarithmic: false,
         reference: Some(0.0),
     }

@@ -13,12 +13,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use svml::Dataset;
-use svml::data::{UciSet, random_split};
+use svml::internals::UciSet;
+use svml::internals::folds::random_split;
 
+use crate::computer;
 use crate::jobs::{Job, Results, Table};
-use crate::machine;
 use crate::methods;
 
+#[cfg(test)]
+pub use plan::METHODS;
 pub use plan::{Scope, Shard};
 
 /// What to do.
@@ -69,6 +72,7 @@ pub fn run(options: Options) -> Result<(), String> {
     }
     let table = Table::read(&results)?;
     write(&table, &out, &figures)?;
+    print!("{}", report::aims(&table));
     readme::update(&table, &readme)?;
     if report_only { Ok(()) } else { figures::of_credit(&data, &figures) }
 }
@@ -78,7 +82,7 @@ fn measure(plan: &[Job], data: &Path, results: &Path) -> Result<(), String> {
     if plan.iter().all(|job| results.get(job).is_some()) {
         return Ok(());
     }
-    results.begin(machine::header())?;
+    results.begin(computer::header())?;
     let mut sets: HashMap<&str, Dataset> = HashMap::new();
     results.run(plan, plan::guess, |job| {
         if !sets.contains_key(job.data.as_str()) {

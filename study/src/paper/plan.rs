@@ -1,6 +1,6 @@
 //! What is measured: every data set, split and method.
 
-use svml::data::{UCI_SETS, UciSet};
+use svml::internals::{UCI_SETS, UciSet};
 
 use crate::jobs::Job;
 
@@ -57,7 +57,7 @@ pub fn splits(set: &UciSet) -> u64 {
     }
 }
 
-/// Rows to train on, as [`svml::data::random_split`] takes them; the rest is tested on.
+/// Rows to train on, as [`svml::internals::folds::random_split`] takes them; the rest is tested on.
 pub fn training_rows(set: &UciSet) -> usize {
     set.rows * 4 / 5
 }
@@ -144,7 +144,7 @@ impl Shard {
     }
 }
 
-/// How long a job takes in comparison with others, roughly: machines of n rows take n^2 to n^3.
+/// How long a job takes in comparison with others, roughly: SVMs of n rows take n^2 to n^3.
 pub fn guess(job: &Job) -> f64 {
     let rows = UCI_SETS.iter().find(|set| set.name == job.data).map_or(1, |set| set.rows);
     let folds = match job.method.as_str() {

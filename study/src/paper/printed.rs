@@ -1,7 +1,7 @@
 //! What the paper prints: its Tables 1 and 2, where its numbers are odd, and why ours may differ.
 
 /// The paper's Table 2, of which Table 1 is the 5-fold part: error in percent, a star before what is
-/// bold there, `-` where it has N/A. Columns as in [`svml::data::UCI_SETS`].
+/// bold there, `-` where it has N/A. Columns as in [`svml::internals::UCI_SETS`].
 const TABLE: &str = "
 euclid-1      27.16  13.16  14.36  21.05  23.84  18.43  27.12  *2.61  12.70
 euclid-3      27.40  13.10  14.13  20.58  23.39  18.27  26.77  *2.55  12.68
@@ -87,10 +87,10 @@ pub fn oddity(set: &str) -> &'static str {
 
 /// Remarks on the paper's protocol.
 pub const PROTOCOL: [&str; 5] = [
-    "The paper speaks of five candidates each for sigma^2 and C and of 25 or 125 machines, but lists five widths and four costs: 20 settings, as here.",
+    "The paper speaks of five candidates each for sigma^2 and C and of 25 or 125 SVMs, but lists five widths and four costs: 20 settings, as here.",
     "\"1-fold\" is not defined there. Here one half of the training rows is trained on and the other validates.",
     "The paper gives no spread of its numbers. Both means are taken to have the standard error that is measured here, so that a difference has sqrt(2) times it.",
-    "lambda is 100 or 10 in the paper, in units that are not given; here it is 0.1, relative to the size of L0. The steepness a, the first C, and whether the machine is trained again on all rows are not given either: here 5, 0.5 and yes.",
+    "lambda is 100 or 10 in the paper, in units that are not given; here it is 0.1, relative to the size of L0. The steepness a, the first C, and whether the SVM is trained again on all rows are not given either: here 5, 0.5 and yes.",
     "Pairs, bounds and slack of ITML, and when NCA and LMNN stop, are not given; each has the defaults of this library.",
 ];
 
@@ -103,10 +103,10 @@ pub fn reason(set: &str, method: &str) -> Option<&'static str> {
         }
         ("trans", "euclid") => {
             "not the program: scikit-learn's grid errs no less on the same splits (see the paired differences), and no single one of the 20 settings, \
-             tried with its machine, reaches the paper's mean. So splits or values were others; 599 + 150 rows are one more than UCI has"
+             tried with its SVM, reaches the paper's mean. So splits or values were others; 599 + 150 rows are one more than UCI has"
         }
         ("diabts", "euclid") if method == "euclid-1" => {
-            "the paper does not say how its single fold is cut: where a fifth of the rows validates instead of a half, scikit-learn's machine errs 0.7 ± 0.3 points more often (80 splits)"
+            "the paper does not say how its single fold is cut: where a fifth of the rows validates instead of a half, scikit-learn's SVM errs 0.7 ± 0.3 points more often (80 splits)"
         }
         ("gamma", _) => "the paper had a split of its own, which UCI does not have",
         (_, "itml") => {
@@ -117,7 +117,7 @@ pub fn reason(set: &str, method: &str) -> Option<&'static str> {
             "the paper does not say how many neighbours its LMNN has and when it stops; this one has 3 and stops at a certified optimum"
         }
         (_, "svml") => {
-            "the paper gives neither the steepness a, nor the first C, nor lambda in known units, nor whether the machine is trained again on all rows"
+            "the paper gives neither the steepness a, nor the first C, nor lambda in known units, nor whether the SVM is trained again on all rows"
         }
         (_, "euclid") if method == "euclid-1" => {
             "the paper does not say how its single fold is cut"
@@ -130,7 +130,7 @@ pub fn reason(set: &str, method: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::paper::plan::METHODS;
-    use svml::data::UCI_SETS;
+    use svml::internals::UCI_SETS;
 
     #[test]
     fn every_cell_of_the_table_is_read() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use svml::data::UCI_SETS;
+use svml::internals::{UCI_SETS, write_atomically};
 
 use crate::jobs::Table;
 use crate::statistics::Mean;
@@ -28,7 +28,7 @@ pub fn update(table: &Table, page: &Path) -> Result<(), String> {
         text => text.map_err(failed)?,
     };
     match fill(&text, &tables(table)) {
-        Some(filled) => svml::write_atomically(page, filled.as_bytes())
+        Some(filled) => write_atomically(page, filled.as_bytes())
             .map_err(|e| format!("{}: {e}", page.display())),
         None => Ok(()),
     }
@@ -49,7 +49,7 @@ fn tables(table: &Table) -> String {
     let titles = COLUMNS.map(|(_, title)| title).join(" | ");
     let mut text = format!(
         "## On the paper's data sets\n\nTest error in percent, ± standard error, and processor seconds of a fit{}. [docs/study.md](docs/study.md) has all methods, the \
-         paper's numbers beside ours, and the machine.\n\n\
+         paper's numbers beside ours, and the computer.\n\n\
          | data | splits | {titles} | seconds: {titles} | scikit-learn's grid |\n|{}\n",
         if all { "" } else { ", so far" },
         "---|".repeat(2 * COLUMNS.len() + 3)

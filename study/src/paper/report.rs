@@ -1,6 +1,6 @@
 //! docs/study.md, from the results alone.
 
-use svml::data::UCI_SETS;
+use svml::internals::UCI_SETS;
 
 use crate::jobs::Table;
 use crate::statistics::Mean;
@@ -50,7 +50,6 @@ pub fn report(table: &Table) -> String {
         deviations(table),
         differences(table),
         times(table),
-        aims(table),
         figures(),
     ]
     .join("\n")
@@ -70,7 +69,7 @@ fn introduction(table: &Table) -> String {
     }
     text += "Measured\n\n";
     for header in table.headers() {
-        text += &format!("- {}: {}; {}\n", header.date, header.machine, header.versions);
+        text += &format!("- {}: {}; {}\n", header.date, header.computer, header.versions);
     }
     text += "\nThe protocol, where the paper leaves something open\n\n";
     for remark in PROTOCOL {
@@ -209,7 +208,7 @@ fn deviations(table: &Table) -> String {
 
 fn differences(table: &Table) -> String {
     let reference = row(table, REFERENCE);
-    let mut text = "## Paired differences to the Euclidean machine with 5 folds\n\nIn percent, ± standard error, on the same splits. \
+    let mut text = "## Paired differences to the Euclidean SVM with 5 folds\n\nIn percent, ± standard error, on the same splits. \
         Below zero is better; bold is significant at the 5 % level. scikit-learn's grid is over the same 20 settings, with folds of its own \
         and the plain hinge loss, on some of the splits (all of trans).\n\n"
         .to_owned();
@@ -254,10 +253,10 @@ pub(super) fn seconds(value: f64) -> String {
 }
 
 fn times(table: &Table) -> String {
-    let mut text = "## Time\n\nMean processor seconds of a fit, of all threads together: metric, cross-validation and the last machine. \
-        On two free cores half of that passes; other work on the machine lengthens it little. scikit-learn's search runs in \
-        one process, which costs it least. Its machine has the plain hinge loss, ours the squared one. Ratios are over the splits that both have. \
-        Newton's method takes the cube of the number of support vectors: with nine thousand of them, on gamma, scikit-learn's machines are \
+    let mut text = "## Time\n\nMean processor seconds of a fit, of all threads together: metric, cross-validation and the last SVM. \
+        On two free cores half of that passes; other work on the computer lengthens it little. scikit-learn's search runs in \
+        one process, which costs it least. Its SVM has the plain hinge loss, ours the squared one. Ratios are over the splits that both have. \
+        Newton's method takes the cube of the number of support vectors: with nine thousand of them, on gamma, scikit-learn's SVMs are \
         cheaper one by one than ours.\n\n"
         .to_owned();
     text += &head("method", &[]);
@@ -303,14 +302,14 @@ fn ratio(table: &Table, of: &str, to: &str) -> Vec<Option<f64>> {
     row(table, of).iter().zip(row(table, to)).map(|(of, to)| of.times_as_long_as(&to)).collect()
 }
 
-/// What was aimed at, and whether it is so.
-fn aims(table: &Table) -> String {
+/// What was aimed at, and whether it is so: for the console.
+pub fn aims(table: &Table) -> String {
     let verdict =
         |met: bool, words: String| format!("- {}: {words}\n", if met { "met" } else { "not met" });
-    let mut text = "## Aims\n\n".to_owned();
+    let mut text = "Aims\n".to_owned();
     let (done, all) = progress(table);
     if done < all {
-        text += "By the jobs that are done; with few splits chance decides.\n\n";
+        text += "By the jobs that are done; with few splits chance decides.\n";
     }
     let far: Vec<String> = ["euclid-1", "euclid-3", "euclid-5"]
         .iter()

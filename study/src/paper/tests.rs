@@ -75,13 +75,14 @@ fn the_report_says_what_the_results_say() {
     let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
     writeln!(
         file,
-        "{{\"date\": \"2001-02-03\", \"machine\": \"a machine\", \"versions\": \"scikit-learn 1\"}}\n\
+        "{{\"date\": \"2001-02-03\", \"machine\": \"a computer\", \"versions\": \"scikit-learn 1\"}}\n\
          {{\"data\": \"haber\", \"seed\": {FIRST_SEED}, \"method\": \"{SKLEARN}\", \"error\": 0.25, \"seconds\": 2.5, \"processor\": 2.5, \"form\": \"sphere\", \"cost\": 1.0, \"support\": 100}}"
     )
     .unwrap();
-    let text = report::report(&Table::read(&[path]).unwrap());
+    let table = Table::read(&[path]).unwrap();
+    let text = report::report(&table);
     for part in [
-        "2001-02-03: a machine; scikit-learn 1",
+        "2001-02-03: a computer; scikit-learn 1",
         "5473 (paper 5743)",
         "| scikit-learn, 5-fold grid | 2.50 | - |",
         // Five points above all others on every split: far from the paper, and never bold.
@@ -99,6 +100,10 @@ fn the_report_says_what_the_results_say() {
     let svml = differences.lines().find(|line| line.starts_with("| SVML |")).unwrap();
     assert!(svml.contains("| **-5.") || svml.contains("| **-4."), "{svml}");
     assert!(!text.contains("NaN") && !text.contains("inf "), "{text}");
+    // What was aimed at is for the console.
+    assert!(!text.contains("Aims"));
+    let aims = report::aims(&table);
+    assert!(aims.contains("\n- not met: Euclidean rows") && !aims.contains("NaN"), "{aims}");
 }
 
 #[test]

@@ -3,28 +3,28 @@
 use std::time::Instant;
 
 use serde_json::json;
-use svml::Dataset;
-use svml::data::random_split;
-use svml::learn::Control;
+use svml::internals::folds::random_split;
+use svml::{Dataset, GridSearch, Method, Model, Run};
 
-use crate::args::{Compare, Learning};
+use crate::args::Compare;
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::files;
-use crate::method::Choice;
+use crate::method::{self, MethodArg};
 
 /// Errors and times of one method, one of each for every split.
-pub struct Results {
-    /// The method.
-    pub method: Choice,
+struct Results {
+    /// The method as it was written.
+    method: String,
     /// Share of test rows misclassified.
-    pub errors: Vec<f64>,
+    errors: Vec<f64>,
     /// Seconds of the fit.
-    pub seconds: Vec<f64>,
+    seconds: Vec<f64>,
 }
 
 /// Runs the command.
 pub fn run(args: &Compare, console: &Console) -> Outcome {
+    let methods = methods(args)?;
     let training = files::training(&args.data)?;
     let data = &training.data;
     if data.rows() < 10 {
@@ -34,13 +34,8 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
             data.rows()
         )));
     }
-    let mut methods = args.methods.clone();
-    if methods.is_empty() {
-        methods.push(Choice::Svml(None));
-    }
-    methods.retain(|m| *m != Choice::Euclidean);
-    methods.insert(0, Choice::Euclidean);
-    let results = measure(data, &methods, args.splits, &args.learning, console)
+    let seed = args.learning.seed.unwrap_or(0);
+    let results = measure(data, &methods, args.splits, seed, console)
         .map_err(|e| Failure::with_file(&training.name, e))?;
     let done = results.last().map_or(0, |r| r.errors.len());
     if done >= 2 {
@@ -58,38 +53,60 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
     }
 }
 
+/// What is compared: first the Euclidean SVM, then what was asked for, with the options applied to all.
+fn methods(args: &Compare) -> Result<Vec<MethodArg>, Failure> {
+    let euclidean = Method::from(GridSearch::default());
+    let asked = args.methods.iter().flat_map(|list| list.0.iter().cloned());
+    let mut methods = vec![MethodArg::from(euclidean.clone())];
+    methods.extend(asked.filter(|asked| asked.method != euclidean));
+    if args.methods.is_empty() {
+        methods.push(Method::default().into());
+    }
+    let no_classifier = methods.iter().find(|asked| matches!(asked.method, Method::Metric(_)));
+    if let Some(asked) = no_classifier {
+        return Err(Failure::Usage(format!(
+            "--methods {}: a metric alone cannot classify, so that it has no error to compare; leave out +none",
+            asked.text
+        )));
+    }
+    method::all_chosen(&mut methods, &args.learning)?;
+    Ok(methods)
+}
+
 /// Fits every method on every split, one after the other so that times can be compared. Ends early, with
 /// as many splits for every method, when the user interrupts.
-pub fn measure(
+fn measure(
     data: &Dataset,
-    methods: &[Choice],
+    methods: &[MethodArg],
     splits: u64,
-    learning: &Learning,
+    seed: u64,
     console: &Console,
 ) -> svml::Result<Vec<Results>> {
     let interrupt = console.interrupt();
-    let mut results: Vec<Results> = methods
-        .iter()
-        .map(|&method| Results { method, errors: Vec::new(), seconds: Vec::new() })
-        .collect();
+    let result = |method: &MethodArg| Results {
+        method: method.text.clone(),
+        errors: Vec::new(),
+        seconds: Vec::new(),
+    };
+    let mut results: Vec<Results> = methods.iter().map(result).collect();
     let mut progress = console.progress("fit", false);
     let total = splits * methods.len() as u64;
     let mut done = 0;
     for split in 0..splits {
-        let (train, test) = random_split(data.rows(), learning.seed.wrapping_add(split));
+        let (train, test) = random_split(data.rows(), seed.wrapping_add(split));
         let (train, test) = (data.select(&train), data.select(&test));
         let mut of_split = Vec::with_capacity(methods.len());
         for method in methods {
             let started = Instant::now();
-            let mut control = Control { interrupt: interrupt.clone(), ..Control::default() };
-            let fitted = method.fit(&train, learning, &mut control);
+            let mut run = Run::new().interrupt(interrupt.clone());
+            let fitted = Model::fit_with(&train, &method.method, &mut run);
             if console.is_interrupted() {
                 return Ok(results);
             }
             let model = fitted?;
-            of_split.push((model.error(&test)?, started.elapsed().as_secs_f64()));
+            of_split.push((model.error_rate(&test)?, started.elapsed().as_secs_f64()));
             done += 1;
-            progress.at(done, total - done, &format!("split {}, {method}", split + 1));
+            progress.at(done, total - done, &format!("split {}, {}", split + 1, method.text));
         }
         for (result, (error, seconds)) in results.iter_mut().zip(of_split) {
             result.errors.push(error);
@@ -100,7 +117,7 @@ pub fn measure(
 }
 
 /// Mean and its standard error.
-pub fn mean(values: &[f64]) -> (f64, f64) {
+fn mean(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
@@ -125,8 +142,8 @@ fn heading(name: &str, data: &Dataset, splits: usize) -> String {
 }
 
 /// The table: mean error, difference to the first method, time.
-pub fn table(results: &[Results]) -> String {
-    let width = results.iter().map(|r| r.method.to_string().len()).max().unwrap_or(0).max(9);
+fn table(results: &[Results]) -> String {
+    let width = results.iter().map(|r| r.method.len()).max().unwrap_or(0).max(9);
     let line = |cells: [&str; 4]| {
         let [method, error, apart, seconds] = cells;
         format!("{method:width$}  {error:>15}  {apart:>23}  {seconds:>15}\n")
@@ -144,9 +161,11 @@ pub fn table(results: &[Results]) -> String {
         };
         let seconds = format!("{:.3}", mean(&result.seconds).0);
         let error = percent(mean(&result.errors)).0;
-        text.push_str(&line([&result.method.to_string(), &error, &apart, &seconds]));
+        text.push_str(&line([&result.method, &error, &apart, &seconds]));
     }
-    text.push_str("\n+- is one standard error; differences are paired, negative is better\n");
+    text.push_str(
+        "\n+- is one standard error. Differences are paired by split; a negative one is better.\n",
+    );
     text
 }
 
@@ -157,7 +176,7 @@ fn as_json(name: &str, data: &Dataset, results: &[Results]) -> String {
             let ((error, s), (apart, apart_s)) =
                 (mean(&result.errors), difference(result, &results[0]));
             json!({
-                "method": result.method.to_string(),
+                "method": result.method,
                 "error": error,
                 "standard_error": s,
                 "difference": apart,
@@ -173,7 +192,7 @@ fn as_json(name: &str, data: &Dataset, results: &[Results]) -> String {
         "features": data.columns(),
         "classes": data.classes(),
         "splits": results[0].errors.len(),
-        "compared_with": results[0].method.to_string(),
+        "compared_with": results[0].method,
         "methods": methods,
     });
     format!("{value:#}\n")

@@ -4,8 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::json;
-use sha2::{Digest, Sha256};
-use svml::data::{UCI_SETS, UciSet};
+use svml::internals::{UCI_SETS, UciSet};
 
 use crate::args::Data;
 use crate::console::{self, Console};
@@ -67,7 +66,7 @@ fn state(set: &UciSet, folder: &Path) -> &'static str {
     let path = set.in_folder(folder);
     match path.is_file() {
         false => "no",
-        true if is_right(set, &path) => "yes",
+        true if files::is_tested(set, &path) => "yes",
         true => "altered",
     }
 }
@@ -112,17 +111,4 @@ fn as_json(folder: &Path) -> String {
         })
         .collect();
     format!("{:#}\n", json!(sets))
-}
-
-/// sha256 in hexadecimal digits.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// Whether a file is one that was tested.
-pub fn is_right(set: &UciSet, path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| set.sha256.contains(&sha256(&bytes).as_str()))
 }

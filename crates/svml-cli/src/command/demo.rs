@@ -4,16 +4,14 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use svml::data::generate::subspace_found;
-use svml::data::{Format, NewRows};
-use svml::{Dataset, Generator, Grid, Model, Params};
-use svml_plot::{Heat, Picture, Relevance, Trace};
+use svml::internals::subspace_found;
+use svml::{Dataset, Generator, GridSearch, Model, Svml};
+use svml_plot::{Draw, Map, MetricMatrix, Picture, Relevance, Trace};
 
 use crate::args::Demo;
-use crate::command::plot;
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
-use crate::files::{self, Rows};
+use crate::files;
 
 /// Rows that neither method sees while learning.
 const TEST_ROWS: usize = 2000;
@@ -38,11 +36,13 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
     ))?;
     console.note("the usual way: 5-fold cross-validation over 20 settings of width and C ...");
     let started = Instant::now();
-    let grid = Model::fit_euclidean(train, &Grid::default()).map_err(failed)?;
+    let grid = Model::fit(train, GridSearch::default()).map_err(failed)?;
     let grid_seconds = started.elapsed().as_secs_f64();
-    console.note("svml: metric, C and machine learned together, the form of the metric chosen ...");
+    console.note(
+        "svml: metric, C and SVM learned together, the form of the metric chosen from the data ...",
+    );
     let started = Instant::now();
-    let model = Model::fit(train, &Params::default()).map_err(failed)?;
+    let model = Model::fit(train, Svml::default()).map_err(failed)?;
     let seconds = started.elapsed().as_secs_f64();
 
     let mut text = format!(
@@ -59,13 +59,13 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
         let _ = writeln!(
             text,
             "{name:32} {:8.1} %  {:9.0} % found  {seconds:8.3}",
-            100.0 * model.error(&test).map_err(failed)?,
+            100.0 * model.error_rate(&test).map_err(failed)?,
             100.0 * found
         );
     }
     let _ = write!(
         text,
-        "\nThe error is that on {TEST_ROWS} further rows. The usual machine treats all directions alike, so it finds\n\
+        "\nThe error is that on {TEST_ROWS} further rows. The usual SVM treats all directions alike, so it finds\n\
          the 2 hidden ones no better than chance, 20 %. The learned metric stretches space along them and\n\
          shrinks it along the noise: that is why it errs less.\n\n"
     );
@@ -76,21 +76,19 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
     files::write(&file("test.csv"), csv(&test).as_bytes())?;
     let bytes = model.to_bytes().map_err(failed)?;
     files::write(&file("model.svml"), &bytes)?;
-    let labels = train.y().iter().map(|&c| train.classes()[c].clone()).collect();
-    let rows = Rows {
-        name: "demo".to_owned(),
-        rows: NewRows { x: train.x().clone(), labels: Some(labels) },
-        format: Format::Csv,
+    let labels: Vec<String> = train.y().iter().map(|&c| train.classes()[c].clone()).collect();
+    let map = |model: &Model, title: &str| {
+        Map::new(model, train.x(), Some(&labels)).map(|map| map.draw(title)).map_err(failed)
     };
-    let map = plot::map(&model, &rows, "The hidden circle, found by the learned metric")?;
-    let usual = plot::map(&grid, &rows, "The same rows as the usual machine sees them")?;
-    let heat = Heat::new(&model).draw("The learned metric M = L'L");
+    let learned = map(&model, "The hidden circle, found by the learned metric")?;
+    let usual = map(&grid, "The same rows as the usual SVM sees them")?;
+    let matrix = MetricMatrix::new(&model).draw("The learned metric M = L'L");
     let relevance = Relevance::new(&model).draw("How much each feature counts");
     let trace = Trace::new(&model).map(|trace| trace.draw("Learning, step by step"));
-    let picture = |name: &str, picture: &Picture| plot::write(picture, false, &file(name));
-    picture("map.svg", &map)?;
+    let picture = |name: &str, picture: &Picture| files::write_picture(picture, false, &file(name));
+    picture("map.svg", &learned)?;
     picture("map-usual.svg", &usual)?;
-    picture("metric.svg", &heat)?;
+    picture("metric.svg", &matrix)?;
     picture("relevance.svg", &relevance)?;
     if let Some(trace) = trace {
         picture("trace.svg", &trace)?;

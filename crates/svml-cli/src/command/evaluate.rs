@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use svml::measure::Measures;
+use svml::Measures;
 
 use crate::args::Evaluate;
 use crate::console;
@@ -14,7 +14,7 @@ const LISTED: usize = 20;
 
 /// Runs the command.
 pub fn run(args: &Evaluate) -> Outcome {
-    let model = files::model(&args.rows.model)?;
+    let model = files::classifier(&args.rows.model)?;
     let rows = files::rows(&model, &args.rows.data, &args.rows.reading)?;
     let labels = files::labels(&rows)?;
     let measures =
@@ -39,8 +39,7 @@ fn as_text(m: &Measures) -> String {
         let _ = writeln!(text, "log loss        {loss:.4}");
     }
     if m.classes.len() > LISTED {
-        let _ =
-            writeln!(text, "\n{} classes: see --json for the confusion matrix", m.classes.len());
+        let _ = writeln!(text, "\n{} classes: --json has the confusion matrix", m.classes.len());
         return text;
     }
     text.push_str("\nrows of each class (down) predicted as (across)\n");

@@ -5,14 +5,14 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use svml::data::{UCI_SERVER, UciSet};
+use svml::internals::{UCI_SERVER, UciSet, write_atomically};
 use ureq::Agent;
 use ureq::http::Response;
 
-use crate::command::data::{is_right, sha256};
 use crate::command::lzw;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
+use crate::files::{is_tested, sha256};
 
 /// Names another server, for mirrors and tests.
 const SERVER: &str = "SVML_UCI_SERVER";
@@ -21,7 +21,7 @@ const SERVER: &str = "SVML_UCI_SERVER";
 pub fn fetch(set: &UciSet, folder: &Path, console: &Console) -> Outcome {
     let target = set.in_folder(folder);
     if target.is_file() {
-        if is_right(set, &target) {
+        if is_tested(set, &target) {
             console.note(&format!("{}: there already, {}", set.name, target.display()));
             return Ok(());
         }
@@ -36,18 +36,18 @@ pub fn fetch(set: &UciSet, folder: &Path, console: &Console) -> Outcome {
     let url = format!("{}/{}", server.trim_end_matches('/'), set.path);
     let packed = set.path.ends_with(".Z");
     let part = home.join(format!("{}{}.part", set.file, if packed { ".Z" } else { "" }));
-    // A part of an older file cannot be continued: then all is fetched once more.
+    // A part of an older file cannot be continued: then the whole file is fetched again.
     for attempt in 0.. {
         let resumed = download(set, &url, &part, &target, console)?;
         let bytes = fs::read(&part).map_err(|e| Failure::io(&part, &e, "try again"))?;
-        // Whether right or wrong, there is nothing to be continued any more.
+        // Whether it is the right file or not, there is nothing left to continue.
         let _ = fs::remove_file(&part);
         let unpacked = if packed { lzw::unpack(&bytes) } else { Ok(bytes) };
         let fault = match unpacked {
             Ok(bytes) => {
                 let found = sha256(&bytes);
                 if set.sha256.contains(&found.as_str()) {
-                    svml::write_atomically(&target, &bytes)
+                    write_atomically(&target, &bytes)
                         .map_err(|e| Failure::Runtime(e.to_string()))?;
                     let size = bytes.len();
                     console.note(&format!("{}: {size} bytes in {}", set.name, target.display()));
@@ -162,7 +162,7 @@ fn header<B>(answer: &Response<B>, name: &str) -> Option<u64> {
 fn unreachable_server(set: &UciSet, url: &str, target: &Path, error: &ureq::Error) -> Failure {
     let host: PathBuf = url.split('/').skip(2).take(1).collect();
     Failure::Runtime(format!(
-        "{} cannot be reached ({error}); if this machine is offline, fetch {url} elsewhere and put it at {}, sha256 {}",
+        "{} cannot be reached ({error}); if this computer is offline, fetch {url} elsewhere and put it at {}, sha256 {}",
         host.display(),
         target.display(),
         set.sha256[0]

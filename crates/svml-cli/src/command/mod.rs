@@ -1,4 +1,4 @@
-//! One file for each command.
+//! One file for each command. None uses another; what several need is in `words`, `files` or `method`.
 
 pub mod compare;
 pub mod data;
@@ -10,6 +10,7 @@ mod fetch;
 pub mod generate;
 #[cfg(feature = "fetch")]
 mod lzw;
+pub mod parameters;
 pub mod plot;
 pub mod predict;
 pub mod show;

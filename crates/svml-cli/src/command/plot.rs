@@ -1,7 +1,6 @@
 //! `svml plot`: a model as a picture.
 
-use svml::Model;
-use svml_plot::{Heat, Map, Picture, Relevance, Reliability, Trace};
+use svml_plot::{Draw, Map, MetricMatrix, Relevance, Reliability, Trace};
 
 use crate::args::{Kind, Plot};
 use crate::console::Console;
@@ -22,18 +21,26 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
         }
     };
     files::check_writable(&args.output)?;
-    let model = files::model(&args.model)?;
+    let model = match args.kind {
+        Kind::Reliability => files::classifier(&args.model)?,
+        _ => files::model(&args.model)?,
+    };
     let rows = || -> Result<Rows, Failure> {
         let Some(data) = &args.data else {
             return Err(Failure::Usage(
-                "this picture shows rows: name a data file after the model".to_owned(),
+                "this picture shows rows: give a data file after the model".to_owned(),
             ));
         };
         files::rows(&model, data, &args.reading)
     };
     let title = |default: &str| args.title.clone().unwrap_or_else(|| default.to_owned());
     let picture = match args.kind {
-        Kind::Map => map(&model, &rows()?, &title("Decision map"))?,
+        Kind::Map => {
+            let rows = rows()?;
+            Map::new(&model, &rows.rows.x, rows.rows.labels.as_deref())
+                .map_err(|e| Failure::with_file(&rows.name, e))?
+                .draw(&title("Decision map"))
+        }
         Kind::Trace => {
             let trace = Trace::new(&model).ok_or_else(|| {
                 Failure::Data(format!(
@@ -43,7 +50,10 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
             })?;
             trace.draw(&title("Learning curve"))
         }
-        Kind::Metric => Heat::new(&model).draw(&title("The metric M = L'L, standardised features")),
+        Kind::Metric => {
+            let title = title("The metric M = L'L, standardised features");
+            MetricMatrix::new(&model).draw(&title)
+        }
         Kind::Relevance => Relevance::new(&model).draw(&title("Relevance of the features")),
         Kind::Reliability => {
             let rows = rows()?;
@@ -53,25 +63,7 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
                 .draw(&title("Reliability of the probabilities"))
         }
     };
-    write(&picture, png, &args.output)?;
+    files::write_picture(&picture, png, &args.output)?;
     console.note(&format!("the picture is in {}", args.output));
     Ok(())
-}
-
-/// The map of rows.
-pub fn map(model: &Model, rows: &Rows, title: &str) -> Result<Picture, Failure> {
-    let map = Map::new(model, &rows.rows.x, rows.rows.labels.as_deref())
-        .map_err(|e| Failure::with_file(&rows.name, e))?;
-    Ok(map.draw(title))
-}
-
-/// Writes a picture as SVG or PNG.
-pub fn write(picture: &Picture, png: bool, output: &str) -> Outcome {
-    match png {
-        true => {
-            let bytes = picture.png().map_err(|e| Failure::Runtime(e.to_string()))?;
-            files::write(output, &bytes)
-        }
-        false => files::write(output, picture.svg().as_bytes()),
-    }
 }

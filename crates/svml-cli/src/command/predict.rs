@@ -8,11 +8,12 @@ use svml::{Matrix, Model};
 use crate::args::Predict;
 use crate::failure::{Failure, Outcome};
 use crate::files;
+use crate::words::cell;
 
 /// Runs the command.
 pub fn run(args: &Predict) -> Outcome {
     files::check_writable(&args.output)?;
-    let model = files::model(&args.rows.model)?;
+    let model = files::classifier(&args.rows.model)?;
     let rows = files::rows(&model, &args.rows.data, &args.rows.reading)?;
     let failed = |e| Failure::with_file(&rows.name, e);
     let x = &rows.rows.x;
@@ -26,8 +27,8 @@ pub fn run(args: &Predict) -> Outcome {
         false => None,
     };
     let text = match rows.format {
-        Format::Csv => table(&model, &predicted, decision.as_ref(), probabilities.as_ref()),
         Format::Libsvm => lines(&model, &predicted, decision.as_ref(), probabilities.as_ref()),
+        _ => table(&model, &predicted, decision.as_ref(), probabilities.as_ref()),
     };
     files::write(&args.output, text.as_bytes())
 }
@@ -85,10 +86,4 @@ fn lines(
         text.push('\n');
     }
     text
-}
-
-/// A text as a cell of a table, in quotes where it needs them.
-pub fn cell(text: &str) -> String {
-    let plain = !text.contains([',', '"', '\n', '\r']) && text.trim() == text;
-    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }

@@ -4,20 +4,20 @@ use std::fmt::Write;
 
 use svml::data::{Format, ReadOptions};
 
-use crate::command::svm_train::{accuracy, map_file};
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::files;
+use crate::words::accuracy;
 
 const HELP: &str = "\
 Usage: svml svm-predict [options] test_file model_file output_file
 
-LIBSVM's svm-predict for models of svml svm-train: rows go through the map in
-model_file.svml by themselves.
+LIBSVM's svm-predict for models of svml svm-train. Rows are mapped by model_file.svml first,
+which svml svm-train has written beside the model.
 
 Options:
 -b probability_estimates : 1 to write probabilities, if the model was trained with -b 1 (default 0)
--q : quiet
+-q : quiet, prints no accuracy
 ";
 
 fn usage(text: &str) -> Failure {
@@ -46,11 +46,12 @@ pub fn run(args: &[String], _: &Console) -> Outcome {
         return Err(usage("test_file model_file output_file are needed"));
     };
     files::check_writable(output)?;
-    let map = map_file(model_file);
+    let map = files::map_file(model_file);
     let model = files::model(&map)?;
+    let not_exported = |e| Failure::with_file(&map, e);
     let (_, text) = files::text(model_file)?;
-    let with = text == model.to_libsvm(true).text;
-    if !with && text != model.to_libsvm(false).text {
+    let with = text == model.to_libsvm(true).map_err(not_exported)?.text;
+    if !with && text != model.to_libsvm(false).map_err(not_exported)?.text {
         return Err(Failure::Data(format!(
             "{map}: this map does not belong to {model_file}; train again with svml svm-train"
         )));

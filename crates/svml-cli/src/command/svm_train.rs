@@ -3,23 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use svml::data::{Format, ReadOptions, fold_of, random_split};
-use svml::learn::Control;
-use svml::params::ClassWeight;
-use svml::{Dataset, Model, Params};
+use svml::data::{Format, ReadOptions};
+use svml::{ClassWeight, Dataset, Error, Fixed, Method, Model, Remedy, Run, Svml};
 
 use crate::console::{self, Console};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, remedy_words};
 use crate::files;
+use crate::words::{accuracy, digits};
 
 /// What the program says about itself.
 const HELP: &str = "\
 Usage: svml svm-train [options] training_set_file [model_file]
 
-LIBSVM's svm-train, with the metric and C learned. Writes model_file for svm-predict
-(default: the name of the training set with .model) and, beside it, model_file.svml, the
-map that rows have to go through: svml svm-predict does it by itself, for LIBSVM's own
-program do svml transform model_file.svml test -o test.z --output-format libsvm.
+LIBSVM's svm-train, with the metric and C learned. It writes model_file for svm-predict
+(default: the name of the training set followed by .model) and, beside it, model_file.svml,
+which maps rows. svml svm-predict maps rows by itself; for LIBSVM's own svm-predict map them by
+svml transform model_file.svml test -o test.z --output-format libsvm.
 
 Options:
 -s svm_type : 0, C-SVC (default 0; others are not supported)
@@ -31,8 +30,8 @@ Options:
 -wi weight : C of class i is weight*C (default 1)
 -v n : n-fold cross-validation; prints the accuracy and writes nothing
 -q : quiet
--m cachesize, -h shrinking : accepted; they change nothing here
--e epsilon : tolerance of the termination criterion (default: 1e-8 is always reached)
+-m cachesize, -h shrinking : accepted without effect
+-e epsilon : tolerance of the termination criterion (no effect: 1e-8 is always reached)
 
 The loss is the squared hinge, so a C is not LIBSVM's C. Not supported, and refused: -d, -r, -n, -p.
 ";
@@ -73,23 +72,20 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
         ));
     }
     if let Some(folds) = options.folds {
-        return cross_validate(&data, &data_file, folds, &options);
+        // As many folds as rows are the most that can be told apart.
+        let folds = folds.min(data.rows());
+        let found = svml::cross_validate(&data, method(&options), folds)
+            .map_err(|e| failed(&data_file, &e))?;
+        let right = found.predicted.iter().zip(data.y()).filter(|(p, y)| p == y).count();
+        let accuracy = accuracy(right, data.rows());
+        return console::print(&format!("Cross Validation Accuracy = {accuracy}%\n"));
     }
     files::check_writable(&model_file)?;
-    let model = fit(&data, &options, console).map_err(|e| match e {
-        svml::Error::Interrupted => Failure::Interrupted(
-            "interrupted before there was any result; nothing was written".to_owned(),
-        ),
-        svml::Error::Parameter { name: "initial_cost" | "cost", value, bound } => {
-            usage(&format!("-c {value} is not allowed: it must be {bound}"))
-        }
-        svml::Error::Parameter { name: "gamma", value, bound } => {
-            usage(&format!("-g {value} is not allowed: it must be {bound}"))
-        }
-        other => Failure::with_file(&data_file, other),
-    })?;
-    let exported = model.to_libsvm(options.probabilities);
-    let map = map_file(&model_file);
+    let mut run = Run::new().interrupt(console.interrupt());
+    let model =
+        Model::fit_with(&data, method(&options), &mut run).map_err(|e| failed(&data_file, &e))?;
+    let exported = model.to_libsvm(options.probabilities).map_err(|e| failed(&data_file, &e))?;
+    let map = files::map_file(&model_file);
     let bytes = model.to_bytes().map_err(|e| Failure::with_file(&map, e))?;
     files::write(&map, &bytes)?;
     files::write(&model_file, exported.text.as_bytes())?;
@@ -97,7 +93,7 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
         console.note(&format!(
             "form {}, C = {}, nSV = {}; model in {model_file}, map in {map}",
             model.metric().form(),
-            crate::command::show::digits(model.cost()),
+            model.cost().map_or(String::new(), digits),
             model.support_rows().len()
         ));
     }
@@ -109,71 +105,53 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
     }
 }
 
-/// The file of the map beside a LIBSVM model.
-pub fn map_file(model_file: &str) -> String {
-    format!("{model_file}.svml")
-}
-
 fn usage(text: &str) -> Failure {
     Failure::Usage(format!("{text}; see svml svm-train --help"))
 }
 
-fn fit(data: &Dataset, options: &Options, console: &Console) -> svml::Result<Model> {
+/// What the options ask to fit: the kernel as given by -g, or else svml.
+fn method(options: &Options) -> Method {
     let class_weight = match options.weights.is_empty() {
         true => ClassWeight::None,
         false => ClassWeight::Given(options.weights.clone()),
     };
     if let Some(gamma) = options.gamma {
-        return Model::fit_given(data, gamma, options.cost, &class_weight);
+        return Fixed { gamma, cost: options.cost, class_weight, ..Fixed::default() }.into();
     }
-    let params = Params { class_weight, ..Params::default() };
-    let params = match options.cost {
-        Some(cost) => Params { initial_cost: cost, learn_cost: false, ..params },
-        None => params,
-    };
-    let mut control = Control { interrupt: console.interrupt(), ..Control::default() };
-    Model::fit_with(data, &params, &mut control)
+    let params = Svml { class_weight, ..Svml::default() };
+    match options.cost {
+        Some(cost) => Svml { initial_cost: cost, learn_cost: false, ..params }.into(),
+        None => params.into(),
+    }
 }
 
-/// LIBSVM's line about the accuracy.
-pub fn accuracy(right: usize, rows: usize) -> String {
-    let percent = 100.0 * right as f64 / rows.max(1) as f64;
-    // Six significant digits, as LIBSVM prints.
-    let digits = if percent >= 99.99999 {
-        3
-    } else if percent >= 10.0 {
-        4
-    } else {
-        5
-    };
-    let text = format!("{percent:.digits$}");
-    let text = text.trim_end_matches('0').trim_end_matches('.').to_owned();
-    if text.is_empty() { "0".to_owned() } else { text }
-}
-
-fn cross_validate(data: &Dataset, name: &str, folds: usize, options: &Options) -> Outcome {
-    let failed = |e| Failure::with_file(name, e);
-    let (first, rest) = random_split(data.rows(), 0);
-    let order = [first, rest].concat();
-    let class: Vec<usize> = order.iter().map(|&row| data.y()[row]).collect();
-    let fold = fold_of(&class, folds);
-    let quiet = Console::silent();
-    let mut right = 0;
-    for k in 0..folds {
-        let of = |inside: bool| -> Vec<usize> {
-            (0..order.len()).filter(|&i| (fold[i] == k) == inside).map(|i| order[i]).collect()
-        };
-        let (train, test) = (data.select(&of(false)), data.select(&of(true)));
-        if test.rows() == 0 {
-            continue;
+/// A failure in the options of this program.
+fn failed(file: &str, error: &Error) -> Failure {
+    let option = match error {
+        Error::Interrupted => {
+            return Failure::Interrupted(
+                "interrupted before there was any result; nothing was written".to_owned(),
+            );
         }
-        let model = fit(&train, options, &quiet).map_err(failed)?;
-        let predicted = model.predict(test.x()).map_err(failed)?;
-        right += (predicted.iter().zip(test.y()))
-            .filter(|(p, y)| model.classes()[**p] == test.classes()[**y])
-            .count();
+        Error::Parameter { name, .. } => match name.as_ref() {
+            "initial_cost" | "cost" => Some("-c"),
+            "gamma" => Some("-g"),
+            _ => None,
+        },
+        _ => None,
+    };
+    match (option, error) {
+        (Some(option), Error::Parameter { value, bound, .. }) => {
+            usage(&format!("{option} {value} is not allowed: it must be {bound}"))
+        }
+        _ => Failure::with_words(file, error, |remedy| match remedy {
+            Remedy::RaiseMemoryLimit => {
+                "use fewer rows, or svml train, which has the option --memory-limit".to_owned()
+            }
+            Remedy::LowerCost => "use a smaller C (-c)".to_owned(),
+            remedy => remedy_words(remedy),
+        }),
     }
-    console::print(&format!("Cross Validation Accuracy = {}%\n", accuracy(right, data.rows())))
 }
 
 fn parse(args: &[String]) -> Result<(Options, Vec<&str>), Failure> {

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use svml::Model;
 use svml::data::Format;
-use svml::export::libsvm_rows;
+use svml::internals::libsvm_rows;
 
 use crate::args::Transform;
-use crate::command::predict::cell;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, Rows};
+use crate::words::{self, cell};
 
 /// Runs the command.
 pub fn run(args: &Transform, console: &Console) -> Outcome {
@@ -19,7 +19,11 @@ pub fn run(args: &Transform, console: &Console) -> Outcome {
     let rows = files::rows(&model, &args.rows.data, &args.rows.reading)?;
     let z = model.transform(&rows.rows.x).map_err(|e| Failure::with_file(&rows.name, e))?;
     let text = match args.output_format {
-        Format::Csv => {
+        Format::Libsvm => {
+            words::note_libsvm_labels(&model, console);
+            libsvm_rows(&z, libsvm_labels(&model, &rows).iter().map(String::as_str))
+        }
+        _ => {
             let mut header: Vec<String> = (1..=z.cols()).map(|k| format!("z{k}")).collect();
             header.extend(rows.rows.labels.as_ref().map(|_| cell(&model.schema().target().name)));
             let mut text = header.join(",") + "\n";
@@ -30,10 +34,6 @@ pub fn run(args: &Transform, console: &Console) -> Outcome {
                 let _ = writeln!(text, "{}", cells.join(","));
             }
             text
-        }
-        Format::Libsvm => {
-            say_labels(&model, console);
-            libsvm_rows(&z, libsvm_labels(&model, &rows).iter().map(String::as_str))
         }
     };
     files::write(&args.output, text.as_bytes())
@@ -55,16 +55,5 @@ fn libsvm_labels(model: &Model, rows: &Rows) -> Vec<String> {
     match &rows.rows.labels {
         Some(labels) => labels.iter().map(number).collect(),
         None => vec![unknown.to_string(); rows.rows.x.rows()],
-    }
-}
-
-/// Says which number stands for which class, where that is not clear.
-pub fn say_labels(model: &Model, console: &Console) {
-    let (numbers, own) = model.libsvm_labels();
-    if !own {
-        let pairs: Vec<String> = (numbers.iter().zip(model.classes()))
-            .map(|(number, class)| format!("{number} is {class}"))
-            .collect();
-        console.note(&format!("LIBSVM labels are integers: {}", pairs.join(", ")));
     }
 }

@@ -3,8 +3,8 @@
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId};
 use svml::Matrix;
-use svml::linalg::Cholesky;
-use svml::watch::Watch;
+use svml::internals::Watch;
+use svml::internals::linalg::Cholesky;
 
 /// Times the factorisation of the kernel matrix of mapped rows `z`, copied anew for each run.
 pub fn cholesky(group: &mut BenchmarkGroup<'_, WallTime>, of: &str, z: &Matrix, ridge: f64) {

@@ -1,9 +1,9 @@
 //! The text of one cell: whether it is missing, which number it is, how it is shown in a message.
 
-/// Texts that stand for a missing value, in any case.
+/// Texts that stand for a missing value, in upper or lower case.
 const MISSING: [&str; 8] = ["?", "NA", "N/A", "NaN", "+NaN", "-NaN", "null", "None"];
 
-/// Longest text from a file that a message repeats, in characters.
+/// Maximum length, in characters, of a text from a file that is repeated in a message.
 const EXCERPT: usize = 40;
 
 /// Whether a trimmed cell says that there is no value.
@@ -11,7 +11,7 @@ pub(super) fn is_missing(cell: &str) -> bool {
     cell.is_empty() || (cell.len() <= 4 && MISSING.iter().any(|m| cell.eq_ignore_ascii_case(m)))
 }
 
-/// The sign before the fraction of a number.
+/// The decimal separator of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decimal {
     /// `1.5`
@@ -24,7 +24,7 @@ pub(super) enum Decimal {
 pub(super) fn number(cell: &str, decimal: Decimal) -> Option<f64> {
     let value = match decimal {
         Decimal::Point => cell.parse(),
-        // A point is refused: in such a column it would separate thousands, or be a slip.
+        // A point is refused: beside decimal commas it would separate thousands or be a typing mistake.
         Decimal::Comma if cell.contains('.') => return None,
         Decimal::Comma if cell.contains(',') => cell.replacen(',', ".", 1).parse(),
         Decimal::Comma => cell.parse(),
@@ -42,7 +42,7 @@ pub(super) fn excerpt(text: &str) -> String {
     short
 }
 
-/// The first `most` of some names or levels, and how many there are if that is not all.
+/// The first `most` of some names or levels and, if there are more, their number.
 pub(super) fn listed<S: AsRef<str>>(items: &[S], most: usize) -> String {
     let mut list: Vec<String> =
         items.iter().take(most).map(|item| excerpt(item.as_ref())).collect();

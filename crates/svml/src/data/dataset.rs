@@ -1,15 +1,12 @@
-//! The training data: rows, classes and schema, from files or from memory, and the choice of rows and classes.
+//! The training data: rows, classes, weights and schema, and the selection of rows and classes.
 
-use std::collections::HashSet;
-use std::io::Read;
-use std::path::Path;
-
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
+use std::collections::HashSet;
 
-use super::options::{Format, Missing, ReadOptions};
+use super::options::{Format, Missing};
 use super::schema::{Schema, TargetColumn};
-use super::{MAX_COLUMNS, cell, encode, labels, libsvm, source, training};
+use super::{LIMIT, MAX_COLUMNS, cell, labels};
 
 /// Weights that are not zero lie in this range, so that the ridge 1/(C w) stays far from overflow and
 /// from the rounding of the kernel matrix.
@@ -27,37 +24,10 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Reads a file; its format is found from its content unless the options give it.
-    pub fn from_path(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self> {
-        Self::from_text(&source::text_of_path(path.as_ref())?, options)
-    }
-
-    /// Reads all of a reader; the format is found from the content unless the options give it.
-    pub fn from_reader(reader: impl Read, options: &ReadOptions) -> Result<Self> {
-        Self::from_text(&source::text_of_reader(reader)?, options)
-    }
-
-    /// Reads a table of cells.
-    pub fn from_csv(reader: impl Read, options: &ReadOptions) -> Result<Self> {
-        training::read(&source::text_of_reader(reader)?, options)
-    }
-
-    /// Reads rows in the LIBSVM format.
-    pub fn from_libsvm(reader: impl Read, options: &ReadOptions) -> Result<Self> {
-        libsvm::read(&source::text_of_reader(reader)?, options)
-    }
-
-    fn from_text(text: &str, options: &ReadOptions) -> Result<Self> {
-        match options.format.unwrap_or_else(|| Format::of_training(text)) {
-            Format::Libsvm => libsvm::read(text, options),
-            Format::Csv => training::read(text, options),
-        }
-    }
-
     /// Takes rows and labels from memory. Columns are named x1, x2, ... and the target `class`.
     ///
-    /// NaN stands for a missing value and is let through here, so that [`Dataset::with_missing`] can say
-    /// what is done with it; until then [`Dataset::check_missing`] refuses it.
+    /// NaN stands for a missing value and is accepted here; [`Dataset::with_missing`] says what is done with
+    /// it. Until that is called, [`Dataset::check_missing`] refuses it.
     pub fn new<L: ToString>(x: Matrix, labels: &[L]) -> Result<Self> {
         if x.rows() == 0 {
             return Err(Error::NoRows(String::new()));
@@ -77,25 +47,27 @@ impl Dataset {
             });
         }
         if x.cols() > MAX_COLUMNS {
-            return Err(Error::Parameter {
-                name: "columns",
-                value: x.cols().to_string(),
-                bound: format!("at most {MAX_COLUMNS}"),
+            return Err(Error::Data {
+                what: format!("the matrix has {} columns, more than {MAX_COLUMNS}", x.cols()),
+                remedy: Some(Remedy::UseLessData),
             });
         }
         let names: Vec<String> = (1..=x.cols()).map(|j| format!("x{j}")).collect();
         for (i, row) in x.iter_rows().enumerate() {
             for (value, name) in row.iter().zip(&names) {
-                encode::in_range(*value, i + 1, name)?;
+                in_range(*value, i + 1, name)?;
             }
         }
         let texts: Vec<String> =
             labels.iter().map(|label| label.to_string().trim().to_owned()).collect();
         if let Some(i) = texts.iter().position(|t| t.is_empty() || t.eq_ignore_ascii_case("nan")) {
-            return Err(Error::Parameter {
-                name: "label",
-                value: format!("'{}' of row {}", texts[i], i + 1),
-                bound: "a text or a number; leave out rows without a class".to_owned(),
+            return Err(Error::Data {
+                what: format!(
+                    "row {}: '{}' is not a class label; leave out rows without a class",
+                    i + 1,
+                    texts[i]
+                ),
+                remedy: None,
             });
         }
         let labels = labels::encode(texts.iter().map(String::as_str));
@@ -111,9 +83,9 @@ impl Dataset {
         })
     }
 
-    /// Sets what is done with missing values (NaN), and does it: [`Missing::Refuse`] gives an error if there
-    /// are any, [`Missing::Drop`] leaves out their rows, and classes that have no others,
-    /// [`Missing::Impute`] keeps them for the model to fill.
+    /// Sets what is done with missing values (NaN), and does it. [`Missing::Refuse`] gives an error if there
+    /// are any, [`Missing::Drop`] leaves out rows with missing values and classes that have no other rows, and
+    /// [`Missing::Impute`] keeps missing values for the model to fill.
     pub fn with_missing(mut self, missing: Missing) -> Result<Self> {
         self.schema.missing = missing;
         match missing {
@@ -124,7 +96,7 @@ impl Dataset {
                     .collect();
                 if complete.is_empty() {
                     return Err(Error::NoRows(
-                        " without a missing value; impute them or remove the columns that have most"
+                        " without a missing value; impute missing values or remove the columns that have most"
                             .to_owned(),
                     ));
                 }
@@ -135,13 +107,12 @@ impl Dataset {
             Missing::Impute => {
                 let empty = (0..self.columns()).find(|&j| self.x.col(j).all(f64::is_nan));
                 if let Some(j) = empty {
-                    return Err(Error::Parameter {
-                        name: "missing",
-                        value: missing.to_string(),
-                        bound: format!(
-                            "used on columns with at least one value; column {} has none: remove it",
+                    return Err(Error::Data {
+                        what: format!(
+                            "column {} has no value to fill its missing values from; remove it",
                             self.encoded_name(j)
                         ),
+                        remedy: None,
                     });
                 }
             }
@@ -179,14 +150,13 @@ impl Dataset {
         }
         let mut seen = HashSet::with_capacity(names.len());
         for name in &names {
-            // Cells of a header are trimmed, so a name with such ends could never be matched.
+            // Cells of a header are trimmed, so that a name with white space at its ends would never match.
             if name.trim() != name || name.is_empty() || !seen.insert(name.as_str()) {
-                return Err(Error::Parameter {
-                    name: "column name",
-                    value: format!("'{}'", cell::excerpt(name)),
-                    bound: "not empty, without white space at its ends, and given only once"
-                        .to_owned(),
-                });
+                return Err(Error::parameter(
+                    "column name",
+                    format!("'{}'", cell::excerpt(name)),
+                    "not empty, without white space at its ends, and given only once",
+                ));
             }
         }
         while seen.contains(self.schema.target.name.as_str()) {
@@ -210,13 +180,10 @@ impl Dataset {
         }
         let mut seen = HashSet::with_capacity(names.len());
         if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
-            return Err(Error::Parameter {
-                name: "class name",
-                value: format!("'{}'", cell::excerpt(name)),
-                bound: "given only once".to_owned(),
-            });
+            let name = format!("'{}'", cell::excerpt(name));
+            return Err(Error::parameter("class name", name, "given only once"));
         }
-        // Labels of new rows are read as numbers where these are in the order of numbers.
+        // Labels of new rows are compared as numbers if the new names are numbers in ascending order.
         let encoded = labels::encode(names.iter().map(String::as_str));
         self.schema.target.numeric = encoded.numeric && encoded.classes == names;
         self.classes = names;
@@ -233,11 +200,11 @@ impl Dataset {
             });
         }
         if let Some(row) = weights.iter().position(|w| *w != 0.0 && !WEIGHTS.contains(w)) {
-            return Err(Error::Parameter {
-                name: "weight",
-                value: format!("{} (row {})", weights[row], row + 1),
-                bound: format!("0 or between {:e} and {:e}", WEIGHTS.start(), WEIGHTS.end()),
-            });
+            return Err(Error::parameter(
+                "weight",
+                format!("{} (row {})", weights[row], row + 1),
+                format!("0 or between {:e} and {:e}", WEIGHTS.start(), WEIGHTS.end()),
+            ));
         }
         self.weights = weights;
         Ok(self)
@@ -310,15 +277,15 @@ impl Dataset {
             match self.classes.iter().position(|known| *known == name) {
                 Some(class) => keep[class] = true,
                 None => {
-                    return Err(Error::Parameter {
-                        name: "class",
-                        value: format!("'{}'", cell::excerpt(class)),
-                        bound: format!(
+                    return Err(Error::parameter(
+                        "class",
+                        format!("'{}'", cell::excerpt(class)),
+                        format!(
                             "a class of the target {}: {}",
                             cell::excerpt(&self.schema.target.name),
                             cell::listed(&self.classes, 20)
                         ),
-                    });
+                    ));
                 }
             }
         }
@@ -329,8 +296,8 @@ impl Dataset {
         Ok(self.select(&rows).without_empty_classes())
     }
 
-    /// Renames each class to what `name` makes of it; classes that get one name become one class. Labels that
-    /// are later read with new rows are not renamed.
+    /// Renames each class to `name(class)`; classes that get the same name become one class. Labels that are
+    /// later read with new rows are not renamed.
     pub fn group_classes(&self, name: impl Fn(&str) -> String) -> Self {
         let names: Vec<String> = self.classes.iter().map(|class| name(class)).collect();
         let labels = labels::encode(self.y.iter().map(|&class| names[class].as_str()));
@@ -358,11 +325,20 @@ impl Dataset {
     }
 }
 
+/// Refuses numbers whose squares could overflow when they are summed. NaN, a missing value, is accepted.
+pub(super) fn in_range(value: f64, row: usize, column: &str) -> Result<f64> {
+    if value.abs() > LIMIT {
+        return Err(Error::OutOfRange { row, column: cell::excerpt(column), value, limit: LIMIT });
+    }
+    Ok(value)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use super::*;
+    use crate::data::ReadOptions;
 
     fn matrix(rows: &[&[f64]]) -> Matrix {
         Matrix::from_rows(rows).unwrap()
@@ -413,7 +389,7 @@ mod tests {
             ));
         }
         let error = Dataset::new(Matrix::zeros(2, 1), &[0.0, f64::NAN]).unwrap_err();
-        assert!(error.to_string().contains("label = 'NaN' of row 2"), "{error}");
+        assert!(error.to_string().contains("row 2: 'NaN' is not a class label"), "{error}");
     }
 
     #[test]
@@ -434,7 +410,7 @@ mod tests {
 
         let empty = || Dataset::new(matrix(&[&[1.0, f64::NAN]]), &["a"]).unwrap();
         let error = empty().with_missing(Missing::Impute).unwrap_err();
-        assert!(error.to_string().contains("column x2 has none"), "{error}");
+        assert!(error.to_string().contains("column x2 has no value"), "{error}");
         assert!(matches!(empty().with_missing(Missing::Drop).unwrap_err(), Error::NoRows(_)));
     }
 

@@ -9,17 +9,18 @@ use crate::error::{Error, Result};
 use crate::linalg::{self, Block, Matrix};
 use crate::metric::{Form, Metric};
 
-/// Two classes, the inside and the outside of a ball in a few hidden directions, or more classes, a
-/// cluster each in those directions; all other directions are correlated noise.
+/// Draws rows whose class depends on a few hidden directions, while all other directions are correlated
+/// noise. Two classes are the inside and the outside of a ball in the hidden directions; of more classes,
+/// each is a cluster in them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generator {
     /// Number of rows. Default: 500.
     pub rows: usize,
     /// Number of classes. Default: 2.
     pub classes: usize,
-    /// Directions that decide the class. Default: 2.
+    /// Number of directions that decide the class. Default: 2.
     pub informative: usize,
-    /// Directions that do not. Default: 8.
+    /// Number of directions that are noise. Default: 8.
     pub noise: usize,
     /// Whether the directions are hidden by a random rotation, or are columns of their own.
     /// Default: true.
@@ -53,6 +54,7 @@ const CLUSTER: f64 = 0.25;
 
 /// Generated rows and the truth behind them.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Generated {
     /// The rows.
     pub data: Dataset,
@@ -67,12 +69,11 @@ impl Generator {
         let d = self.informative + self.noise;
         let enough = self.informative > 0 && self.rows > 0 && self.classes >= 2;
         if !enough || !(0.0..=0.5).contains(&self.flipped) {
-            return Err(Error::Parameter {
-                name: "generator",
-                value: format!("{self:?}"),
-                bound: "of at least 1 row, 2 classes and 1 informative direction, with flipped in 0 .. 0.5"
-                    .to_owned(),
-            });
+            return Err(Error::parameter(
+                "generator",
+                format!("{self:?}"),
+                "of at least 1 row, 2 classes and 1 informative direction, with flipped between 0 and 0.5",
+            ));
         }
         let mut fixed = ChaCha8Rng::seed_from_u64(self.rotation_seed);
         let basis = match self.rotated {
@@ -84,7 +85,8 @@ impl Generator {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         // Noise columns share hidden factors, so that they are correlated among themselves.
         let factors = self.noise.div_ceil(3);
-        // The squared radius that half of the rows exceed (Wilson and Hilferty).
+        // The squared radius that half of the rows exceed: the median of the chi-squared distribution, by the
+        // approximation of Wilson and Hilferty.
         let k = self.informative as f64;
         let median = k * (1.0 - 2.0 / (9.0 * k)).powi(3);
         let (mut hidden, mut labels) = (Vec::with_capacity(self.rows * d), Vec::new());
@@ -119,21 +121,21 @@ fn normals(n: usize, rng: &mut impl Rng) -> Vec<f64> {
     (0..n).map(|_| rng.sample(StandardNormal)).collect()
 }
 
-/// Rows are orthonormal: the eigenvectors of a random symmetric matrix.
+/// A random rotation: its rows, the eigenvectors of a random symmetric matrix, are orthonormal.
 fn random_rotation(d: usize, rng: &mut impl Rng) -> Matrix {
     let g = Matrix::from_fn(d, d, |_, _| rng.sample(StandardNormal));
     let gram = linalg::multiply(Block::from(&g).t(), (&g).into());
     linalg::symmetric_eigen(&gram).map_or(g, |(_, vectors)| vectors)
 }
 
-/// How much of the subspace spanned by the rows of `directions` the leading directions of `metric`
-/// cover: the mean squared cosine of the angles between the two, 1 for all of it; an arbitrary
-/// subspace has on average the share (number of directions) / (number of features). Columns are
-/// divided by `scale` before the metric applies (1 for those that are not).
+/// How much of the subspace spanned by the rows of `directions` is covered by as many leading directions
+/// of `metric`: the mean squared cosine of the angles between the two subspaces. It is 1 for all of it; a
+/// random subspace reaches on average (number of directions) / (number of features). `scale` holds what
+/// each column was divided by before the metric was learned, 1 for a column that was not divided.
 pub fn subspace_found(metric: &Metric, scale: &[f64], directions: &Matrix) -> f64 {
     let k = directions.rows();
     if metric.form() == Form::Sphere {
-        // All directions count the same: none leads.
+        // A sphere has no leading directions; the result is that of a random subspace.
         return k as f64 / directions.cols() as f64;
     }
     let truth = orthonormal_rows(Matrix::from_fn(k, directions.cols(), |i, j| {
@@ -145,7 +147,7 @@ pub fn subspace_found(metric: &Metric, scale: &[f64], directions: &Matrix) -> f6
     cosines.as_slice().iter().map(|c| c * c).sum::<f64>() / k as f64
 }
 
-/// Gram and Schmidt, twice for precision.
+/// Makes the rows orthonormal by the method of Gram and Schmidt, run twice for precision.
 fn orthonormal_rows(mut m: Matrix) -> Matrix {
     for _ in 0..2 {
         for i in 0..m.rows() {

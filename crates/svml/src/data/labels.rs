@@ -10,7 +10,8 @@ pub(super) struct Labels {
     pub numeric: bool,
 }
 
-/// Numbers up to this size are told apart by `f64`; larger ones (identifiers, say) are compared as text.
+/// Integers up to this size, 2^53, have exact values in `f64`; larger ones (identifiers, for example) are
+/// compared as text.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The number of a numeric label. Adding zero turns -0 into 0.
@@ -23,7 +24,8 @@ fn print(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value}") } else { format!("{value:?}") }
 }
 
-/// The name of a label's class: equal numbers get one name when labels are numbers.
+/// The name of the class of a label. If labels are numbers, equal numbers get the same name however they
+/// are written.
 pub(super) fn canonical(label: &str, numeric: bool) -> String {
     match number(label) {
         Some(value) if numeric => print(value),
@@ -31,7 +33,7 @@ pub(super) fn canonical(label: &str, numeric: bool) -> String {
     }
 }
 
-/// Numbers the classes. The labels are gone through several times so that none has to be stored.
+/// Gives each class a number. The labels are iterated over several times, so that they need not be stored.
 pub(super) fn encode<'a>(labels: impl Iterator<Item = &'a str> + Clone) -> Labels {
     if labels.clone().all(|label| number(label).is_some()) {
         let values = labels.filter_map(number);

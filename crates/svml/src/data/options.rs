@@ -1,5 +1,5 @@
 //! What a caller can say about a data file: its format, delimiter, header and target, and what is done with
-//! missing values and with text columns. Each choice reads from and prints as one word.
+//! missing values and with text columns. Each choice is written as, and can be read from, one word.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,6 +30,7 @@ pub struct ReadOptions {
 /// The format of a data file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Format {
     /// A table of cells: one line is one row.
     #[default]
@@ -41,21 +42,23 @@ pub enum Format {
 /// What separates the cells of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Delimiter {
     /// `,`
     #[default]
     Comma,
     /// `;`
     Semicolon,
-    /// One tabulator.
+    /// One tab.
     Tab,
-    /// One or more spaces or tabulators; those at the ends of a line do not count.
+    /// One or more spaces or tabs; those at the ends of a line do not count.
     Spaces,
 }
 
 /// Which column holds the class labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Target {
     /// The last column.
     #[default]
@@ -67,6 +70,7 @@ pub enum Target {
 /// What is done with missing values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Missing {
     /// A missing value is an error.
     #[default]
@@ -80,6 +84,7 @@ pub enum Missing {
 /// How a text column becomes numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Categories {
     /// One column of codes 0, 1, ... in the sorted order of the levels.
     #[default]
@@ -106,11 +111,8 @@ macro_rules! words {
                         return Ok(Self::$variant);
                     }
                 )+
-                Err(Error::Parameter {
-                    name: $parameter,
-                    value: super::cell::excerpt(text),
-                    bound: format!("one of {}", [$($word),+].join(", ")),
-                })
+                let bound = format!("one of {}", [$($word),+].join(", "));
+                Err(Error::parameter($parameter, super::cell::excerpt(text), bound))
             }
         }
     };
@@ -144,11 +146,11 @@ impl FromStr for Target {
     /// last one can be given by its number.
     fn from_str(text: &str) -> Result<Self> {
         match text.trim() {
-            "" => Err(Error::Parameter {
-                name: "target",
-                value: "''".to_owned(),
-                bound: "'last', or the name or the number (from 1) of a column".to_owned(),
-            }),
+            "" => Err(Error::parameter(
+                "target",
+                "''",
+                "'last', or the name or the number (from 1) of a column",
+            )),
             "last" => Ok(Self::Last),
             column => Ok(Self::Column(column.to_owned())),
         }

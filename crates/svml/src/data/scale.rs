@@ -1,5 +1,5 @@
-//! What is done to every column before learning: missing values filled, mean 0, standard
-//! deviation 1. Learned from the training rows, kept in the model.
+//! Standardisation: before learning, missing values are filled and every column gets mean 0 and standard
+//! deviation 1. Fills, means and deviations come from the training rows and are kept in the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,17 @@ use super::Encoded;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
-/// Standardised values are held within +-this: further away no kernel reaches, and within it, with
-/// the bound on the entries of a metric, no squared distance overflows.
+/// Standardised values are clamped to +-this. Kernel values at such distances are zero anyway, and with
+/// this bound and the one on the entries of a metric no squared distance overflows.
 const FAR: f64 = 1e70;
 
 /// Fill, mean and scale of every encoded column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Scaler {
-    /// Stands in for a missing value: the mean of numbers, the most frequent category otherwise.
+    /// Takes the place of a missing value: the mean of numbers, the most frequent category otherwise.
     pub fill: Vec<f64>,
-    /// Subtracted. It cancels in distances and only keeps the numbers small.
+    /// The mean, which is subtracted. It cancels in distances and only keeps the numbers small.
     pub mean: Vec<f64>,
     /// Standard deviation (of the population), which the value is divided by; 0 marks a column
     /// that was constant in training and is left out.
@@ -24,7 +25,11 @@ pub struct Scaler {
 }
 
 impl Scaler {
-    /// Learns from the rows of `x`, whose missing values are NaN, each counted with its weight.
+    /// Computes the three from the rows of `x`, each counted with its weight; missing values are NaN.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer `kinds` than columns.
     pub fn fit(x: &Matrix, weights: &[f64], kinds: &[Encoded]) -> Self {
         let column = |k: usize| x.col(k).zip(weights.iter().copied());
         let mut fill: Vec<f64> = (0..x.cols())
@@ -49,15 +54,15 @@ impl Scaler {
             }
             // In units of the largest value, so that squares neither overflow nor vanish.
             let unit = low.abs().max(high.abs());
-            let center = mean(filled(k).map(|(v, w)| (v / unit, w)));
-            let variance = mean(filled(k).map(|(v, w)| ((v / unit - center).powi(2), w)));
-            means.push(center * unit);
+            let centre = mean(filled(k).map(|(v, w)| (v / unit, w)));
+            let variance = mean(filled(k).map(|(v, w)| ((v / unit - centre).powi(2), w)));
+            means.push(centre * unit);
             scales.push(variance.sqrt() * unit);
         }
         Self { fill, mean: means, scale: scales }
     }
 
-    /// Fills and standardises. A constant column becomes 0 whatever it holds.
+    /// Fills and standardises. A column that was constant in training becomes 0, whatever it holds now.
     pub fn apply(&self, x: &Matrix) -> Matrix {
         let mut out = x.clone();
         for i in 0..out.rows() {
@@ -79,17 +84,17 @@ impl Scaler {
         self.scale.iter().enumerate().filter(|(_, s)| **s == 0.0).map(|(k, _)| k)
     }
 
-    /// Checks numbers that came from a file.
+    /// Checks that numbers read from a model file are ones that [`Scaler::fit`] can give.
     pub(crate) fn validate(&self, width: usize) -> Result<()> {
         for (name, values) in [("fill", &self.fill), ("mean", &self.mean), ("scale", &self.scale)] {
             if values.len() != width {
                 return Err(Error::ModelFile(format!(
-                    "{} values of '{name}' for {width} columns",
+                    "'{name}' has {} values, but there are {width} columns",
                     values.len()
                 )));
             }
             if let Some(bad) = values.iter().find(|v| !v.is_finite()) {
-                return Err(Error::ModelFile(format!("'{name}' holds {bad}")));
+                return Err(Error::ModelFile(format!("'{name}' holds {bad}, which is not finite")));
             }
         }
         match self.scale.iter().find(|s| **s < 0.0) {
@@ -99,9 +104,9 @@ impl Scaler {
     }
 }
 
-/// Weighted mean of the values that are not missing; 0 if all are.
+/// Weighted mean of the values that are not missing; 0 if all are missing.
 fn mean(values: impl Iterator<Item = (f64, f64)>) -> f64 {
-    // Incremental, so that sums of large numbers do not overflow.
+    // The mean is updated value by value, because a sum of large numbers could overflow.
     let (mut mean, mut total) = (0.0, 0.0);
     for (v, weight) in values.filter(|(v, w)| !v.is_nan() && *w > 0.0) {
         total += weight;
@@ -110,8 +115,8 @@ fn mean(values: impl Iterator<Item = (f64, f64)>) -> f64 {
     mean
 }
 
-/// The value of the largest weight that is not missing, the smallest of them in a tie; 0 if all are
-/// missing.
+/// The most frequent value (by total weight) of those that are not missing, the smallest one in a tie;
+/// 0 if all are missing.
 fn most_frequent(values: impl Iterator<Item = (f64, f64)>) -> f64 {
     let mut sorted: Vec<(f64, f64)> = values.filter(|(v, _)| !v.is_nan()).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -120,8 +125,9 @@ fn most_frequent(values: impl Iterator<Item = (f64, f64)>) -> f64 {
     weighed.fold((0.0, 0.0), |best, group| if group.1 > best.1 { group } else { best }).0
 }
 
-/// Turns the shares of the indicator columns of one categorical column into the most frequent
-/// category: 1 for it, 0 for the others.
+/// Sets the fills of the indicator columns of each categorical column to 1 for its most frequent category
+/// and to 0 for the others. On entry the fills are the means of the columns, that is, the shares of the
+/// categories.
 fn fill_indicators(fill: &mut [f64], kinds: &[Encoded]) {
     let mut start = 0;
     while start < kinds.len() {
@@ -155,7 +161,7 @@ mod tests {
         let expected = 1.5f64.sqrt();
         assert!((out[(0, 0)] + expected).abs() < 1e-15 && (out[(1, 0)] - expected).abs() < 1e-15);
         assert_eq!(out[(2, 0)], 0.0);
-        // A constant column stays out even if new rows differ in it.
+        // A column that was constant in training has no effect even if new rows differ in it.
         let new = Matrix::from_rows(&[[1.0, 77.0, 2.0]]).unwrap();
         assert_eq!(scaler.apply(&new)[(0, 1)], 0.0);
     }

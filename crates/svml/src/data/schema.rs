@@ -1,5 +1,5 @@
 //! What a model has to know about the table it was trained on: the columns in their order, how each becomes
-//! numbers, where the class labels stood. It is stored with the model, and new rows are read by it.
+//! numbers, and where the class labels are. It is stored with the model, and new rows are read by it.
 
 use std::collections::HashSet;
 
@@ -21,8 +21,9 @@ pub struct Schema {
     pub(super) format: Format,
 }
 
-/// One column of the raw table, the target aside.
+/// One column of the raw table, other than the target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Column {
     /// Its name: from the header, or `x` and its position from 1, or its index in a LIBSVM file.
     pub name: String,
@@ -33,6 +34,7 @@ pub struct Column {
 /// How a column becomes numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Kind {
     /// It holds numbers.
     Number,
@@ -50,6 +52,7 @@ pub enum Kind {
 
 /// The column of class labels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TargetColumn {
     /// Its name.
     pub name: String,
@@ -61,12 +64,13 @@ pub struct TargetColumn {
 
 /// What an encoded column is, which decides how its missing values are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Encoded {
     /// A measured number.
     Number,
     /// The code of a category.
     Code,
-    /// One of the zero-or-one columns of a category; they are missing together.
+    /// One of the zero-or-one columns of a category. If the category is missing, all of them are.
     Indicator {
         /// Index of the raw column in [`Schema::columns`].
         column: usize,
@@ -189,7 +193,7 @@ impl Schema {
             if levels.iter().any(String::is_empty) {
                 return refuse(format!("category '{name}' has an empty level"));
             }
-            // Levels are looked up by bisection, and a level is its place.
+            // Levels are looked up by bisection, and the place of a level in the list is its code.
             if levels.windows(2).any(|pair| pair[0] >= pair[1]) {
                 return refuse(format!("the levels of '{name}' are not sorted or not distinct"));
             }

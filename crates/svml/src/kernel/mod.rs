@@ -4,21 +4,43 @@
 //! Everything the algorithms above need of K stands in the traits [`Gram`], [`Factor`] and [`Inverse`]:
 //! products with K, solutions of systems with K_SS + ridge, and the contraction dK -> dL. They
 //! never see an entry of K, so that another implementation may keep the matrix elsewhere or never
-//! form it. [`DenseGram`] is the exact one in memory.
+//! form it. Who makes them is a [`Backend`]; there is one, the exact matrix in memory, and [`backend`] is the
+//! place where another would be chosen.
 
-mod columns;
 mod dense;
-mod distances;
-mod factor;
 
 use rayon::prelude::*;
-
-pub use dense::DenseGram;
-pub use distances::SqDistances;
 
 use crate::error::Result;
 use crate::linalg::{self, Block, Matrix, dot, exp_neg_sq_dist};
 use crate::metric::Metric;
+use crate::run::Watch;
+
+/// Makes kernel matrices.
+pub trait Backend: Sync {
+    /// The kernel matrix between all rows of `x` and its first `cols` rows.
+    fn gram<'a>(
+        &self,
+        x: &'a Matrix,
+        cols: usize,
+        metric: &Metric,
+        watch: &Watch,
+    ) -> Result<Box<dyn Gram + 'a>>;
+
+    /// The distances between all rows of `x`, from which the kernels of all spherical metrics follow.
+    fn distances<'a>(&self, x: &'a Matrix, watch: &Watch) -> Result<Box<dyn Distances + 'a>>;
+}
+
+/// The distances between all rows of a matrix.
+pub trait Distances: Sync {
+    /// The kernel matrix of a spherical metric, k = exp(-|x - z|^2 / sigma^2).
+    fn gram<'a>(&'a self, sphere: &Metric, watch: &Watch) -> Result<Box<dyn Gram + 'a>>;
+}
+
+/// The backend of this process: the exact kernel matrix in memory.
+pub fn backend() -> &'static dyn Backend {
+    &dense::Dense
+}
 
 /// The kernel matrix between all rows and the first rows of a data matrix, the latter being those
 /// that may become support vectors. Rows and columns are named by row index.
@@ -27,7 +49,7 @@ pub trait Gram: Sync {
     fn set_metric(&mut self, metric: &Metric) -> Result<()>;
 
     /// Says that these columns will be needed, by several tasks: they are then computed once, together.
-    fn prepare(&self, cols: &[usize]);
+    fn prefetch(&self, cols: &[usize]);
 
     /// K[rows, cols] v.
     fn multiply(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64>;
@@ -42,12 +64,12 @@ pub trait Gram: Sync {
     fn contract(&self, weights: &[Outer<'_>]) -> Vec<f64>;
 
     /// sum_j v_j k(x_i, x_j) (x_i - x_j) for each of `rows`, j running over `cols`: up to the factor
-    /// -2 M the gradient of a machine's output. // (rows, d)
-    fn slopes(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix;
+    /// -2 M the gradient of an SVM's output. // (rows, d)
+    fn weighted_differences(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix;
 
     /// Features whose inner products are near K[rows, rows], exactly so for `landmarks` (Nystrom's): a
     /// row for each of `rows`, a column for each landmark. Fails if landmarks are too close to each other.
-    fn features(&self, rows: &[usize], landmarks: &[usize]) -> Result<Matrix>;
+    fn nystrom_features(&self, rows: &[usize], landmarks: &[usize]) -> Result<Matrix>;
 }
 
 /// A factorisation of K[set, set] + diag(ridge), ready to solve systems.

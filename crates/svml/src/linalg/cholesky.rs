@@ -1,8 +1,9 @@
 //! Cholesky factorisation A = R R' of the ridged kernel matrix, and its triangular solves.
 //!
-//! Large matrices are factored block column by block column (right-looking), each step's tiles in
-//! parallel; the tiles are fixed by the size, so the factor has the same bits for any number of
-//! threads. Between block columns an interrupt is noticed.
+//! Large matrices are factored one block column at a time (the right-looking algorithm), and the tiles
+//! of each step are updated in parallel. The tiles depend on the size of the matrix alone, so the
+//! factor has the same bits for any number of threads. An interrupt is checked for before each block
+//! column.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
@@ -20,20 +21,21 @@ use crate::watch::Watch;
 
 /// Width of a block column and side of a tile.
 const TILE: usize = 256;
-/// Columns of the inverse that are computed together.
+/// Number of columns of the inverse that are computed together.
 const INVERSE_TILE: usize = 64;
-/// Up to this size one thread with faer's own blocking is the fastest.
+/// Matrices up to this size are factored on one thread with faer's own blocking, which is faster there.
 const SEQUENTIAL: usize = 3 * TILE;
 
-/// The lower factor R, stored column by column; what lies above the diagonal is arbitrary.
+/// The lower factor R, stored column by column; the entries above the diagonal are arbitrary.
 pub struct Cholesky {
     data: Vec<f64>,
     n: usize,
 }
 
 impl Cholesky {
-    /// Factors the symmetric `n` x `n` matrix in `data`, of which the lower triangle (by columns)
-    /// is read. On failure the index of the pivot is in the error; `ridge` is only reported.
+    /// Factors the symmetric `n` x `n` matrix in `data`, stored by columns; only its lower triangle is
+    /// read. `ridge` is the value that the caller has added to the diagonal: it is named in the error,
+    /// beside the index of the pivot that is not positive, and not used otherwise.
     pub fn new(mut data: Vec<f64>, n: usize, ridge: f64, watch: &Watch) -> Result<Self> {
         let fail = |pivot| Error::NotPositiveDefinite { pivot, ridge };
         let mut a = MatMut::from_column_major_slice_mut(&mut data, n, n);
@@ -49,7 +51,7 @@ impl Cholesky {
         Ok(Self { data, n })
     }
 
-    /// The buffer, for the next factorisation.
+    /// Gives back the memory of the factor, to be reused by the next factorisation.
     pub fn into_buffer(self) -> Vec<f64> {
         self.data
     }
@@ -70,8 +72,8 @@ impl Cholesky {
         });
     }
 
-    /// Columns of R^-1, by their (ascending) positions, from the row of the first of them on: above
-    /// that row they are zero. One after the other.
+    /// The columns of R^-1 at the given positions, which must ascend, one after the other. All of them
+    /// start at row `positions[0]`, above which they are zero.
     pub fn inverse_columns(&self, positions: &[usize]) -> Vec<f64> {
         let Some(&first) = positions.first() else { return Vec::new() };
         let rows = self.n - first;
@@ -87,7 +89,7 @@ impl Cholesky {
     pub fn inverse(&self, watch: &Watch) -> Result<Matrix> {
         let n = self.n;
         let starts: Vec<usize> = (0..n).step_by(INVERSE_TILE).collect();
-        // R^-1 by blocks of columns, each from its own first row on.
+        // R^-1 in blocks of columns. Each block is stored from its own first row on, above which it is zero.
         let columns: Vec<Vec<f64>> = starts
             .par_iter()
             .map(|&first| {
@@ -96,7 +98,8 @@ impl Cholesky {
             })
             .collect();
         watch.check()?;
-        // Block (I, J) with I >= J: the columns I and J of R^-1 meet from the first row of I on.
+        // Block (I, J) of A^-1, for I >= J, is the product of the column blocks I and J of R^-1. Only the
+        // rows from the first row of I on contribute, because block I is zero above.
         let mut inverse = Matrix::zeros(n, n);
         let row_blocks = inverse.as_mut_slice().par_chunks_mut((INVERSE_TILE * n).max(1));
         row_blocks.enumerate().for_each(|(i, out)| {
@@ -122,7 +125,8 @@ impl Cholesky {
         if self.n == 0 {
             return;
         }
-        // Wide chunks read the factor less often; few columns still make some chunks.
+        // A wide chunk reads the factor less often. With few columns the chunks are narrower, so that
+        // there are still several to share among the threads.
         let columns = if x.len() >= 256 * self.n { 64 } else { 16 };
         x.par_chunks_mut(self.n * columns).for_each(|x| {
             let columns = x.len() / self.n;
@@ -133,7 +137,8 @@ impl Cholesky {
 }
 
 /// One step of the right-looking algorithm on the trailing matrix `a`: factors its first `width`
-/// columns and subtracts their outer product from the rest. Fails with the index of a pivot.
+/// columns and subtracts their outer product from the rest. The error is the index of the pivot that is
+/// not positive.
 fn factor_block_column(a: MatMut<'_, f64>, width: usize) -> std::result::Result<(), usize> {
     let (panel, right) = a.split_at_col_mut(width);
     let (mut diagonal, mut below) = panel.split_at_row_mut(width);
@@ -283,7 +288,8 @@ mod tests {
     #[test]
     fn a_raised_flag_interrupts() {
         let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
-        let result = Cholesky::new(kernel_like(50), 50, 0.1, &Watch::new(flag, None));
+        let run = crate::run::Run::new().interrupt(flag);
+        let result = Cholesky::new(kernel_like(50), 50, 0.1, run.watch());
         assert!(matches!(result, Err(Error::Interrupted)));
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Each loop is written once, in plain Rust that the compiler vectorises, and compiled for
 //! AVX-512, AVX2 with FMA, and the baseline; the copy is chosen at run time. The first two run the
-//! same operations and give the same bits; the baseline has no fused multiply-add and may differ
-//! in the last ones.
+//! same operations and give the same bits; the baseline has no fused multiply-add, and its results
+//! may differ from theirs in the last bits.
 
 /// Declares a function compiled for several instruction sets from one generic body
-/// `body::<FMA>(..)`, where FMA says whether `mul_add` is an instruction.
+/// `body::<FMA>(..)`, where FMA says whether `mul_add` compiles to a single instruction.
 macro_rules! dispatch {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident) => {
         $(#[$doc])*
@@ -21,12 +21,12 @@ macro_rules! dispatch {
                     && std::is_x86_feature_detected!("avx512dq")
                     && std::is_x86_feature_detected!("avx512vl")
                 {
-                    // SAFETY: the processor has these instructions, as just asked.
+                    // SAFETY: the condition above checks that the processor has these instructions.
                     #[allow(unsafe_code)]
                     return unsafe { avx512($($arg),*) };
                 }
                 if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-                    // SAFETY: the processor has these instructions, as just asked.
+                    // SAFETY: the condition above checks that the processor has these instructions.
                     #[allow(unsafe_code)]
                     return unsafe { avx2($($arg),*) };
                 }
@@ -40,7 +40,8 @@ pub(super) use dispatch;
 
 dispatch! {
     /// Turns `row[j] = -2 z'z_j` into the kernel value `exp(-|z - z_j|^2)`, equation (4), where
-    /// `sq_norm = |z|^2` and `sq_norms[j] = |z_j|^2`. Rounding below zero is clamped.
+    /// `sq_norm = |z|^2` and `sq_norms[j] = |z_j|^2`. A squared distance that rounding made negative
+    /// counts as zero.
     fn exp_neg_sq_dist(row: &mut [f64], sq_norm: f64, sq_norms: &[f64]) = exp_neg_sq_dist_body
 }
 
@@ -62,7 +63,8 @@ fn exp_neg_sq_dist_body<const FMA: bool>(row: &mut [f64], sq_norm: f64, sq_norms
     }
 }
 
-/// exp(x) for x <= 0, to within one unit in the last place; 0 below -708, close to where it would be subnormal.
+/// exp(x) for x <= 0, to within one unit in the last place. Below x = -708, near where exp(x) becomes
+/// subnormal, the result is 0.
 #[inline(always)]
 fn exp_neg<const FMA: bool>(x: f64) -> f64 {
     // x = k ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^52 rounds to the integer k and leaves it
@@ -94,8 +96,9 @@ fn exp_neg<const FMA: bool>(x: f64) -> f64 {
     for &c in &TAYLOR[1..] {
         p = mul_add::<FMA>(p, r, c);
     }
-    // 1 + (r + r^2 p): the large term is added last.
+    // exp(r) = 1 + (r + r^2 p): the largest term is added last, to keep the precision of the others.
     let e = 1.0 + mul_add::<FMA>(r * r, p, r);
+    // Times 2^k: k is in the low bits of `shifted` and is added to the exponent.
     let scaled = f64::from_bits(e.to_bits().wrapping_add(shifted.to_bits() << 52));
     if x < UNDERFLOW { 0.0 } else { scaled }
 }
@@ -165,8 +168,9 @@ mod tests {
         }
     }
 
-    /// The trap that `linalg::kernel` guards against: after a matrix product ordinary exp must not
-    /// crawl. Ratio of two times in one run; the fault it looks for is a factor of 35.
+    /// Without the clearing of registers in `linalg::kernel`, the ordinary exp of libm becomes 35 times
+    /// slower after a matrix product. The test compares two times of the same run and allows a factor
+    /// of 10.
     #[test]
     fn libm_is_not_slowed_by_a_matrix_product() {
         use crate::linalg::{Matrix, multiply};

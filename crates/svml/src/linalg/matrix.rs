@@ -1,6 +1,6 @@
 //! A dense row-major matrix: one row is one point.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 
 /// A dense matrix of `f64`, stored row by row.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -11,13 +11,18 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Takes `data`, row after row.
+    /// A matrix without rows and columns.
+    pub(crate) const fn empty() -> Self {
+        Self { rows: 0, cols: 0, data: Vec::new() }
+    }
+
+    /// A matrix of the entries in `data`, row after row.
     pub fn new(rows: usize, cols: usize, data: Vec<f64>) -> Result<Self> {
         let expected = rows.checked_mul(cols).ok_or_else(|| Error::TooLarge {
             what: format!("a {rows} x {cols} matrix"),
             bytes: (rows as u128).saturating_mul(cols as u128).saturating_mul(8),
             limit: usize::MAX as u128,
-            way_out: "use fewer rows or columns",
+            remedy: Remedy::UseLessData,
         })?;
         if data.len() != expected {
             return Err(Error::Shape {
@@ -71,11 +76,19 @@ impl Matrix {
     }
 
     /// Row `i`.
+    ///
+    /// # Panics
+    ///
+    /// If `i` is not below the number of rows.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.data[i * self.cols..(i + 1) * self.cols]
     }
 
-    /// Row `i`, to be changed.
+    /// Row `i`, mutable.
+    ///
+    /// # Panics
+    ///
+    /// If `i` is not below the number of rows.
     pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.data[i * self.cols..(i + 1) * self.cols]
     }
@@ -86,11 +99,19 @@ impl Matrix {
     }
 
     /// Column `j`, from top to bottom.
+    ///
+    /// # Panics
+    ///
+    /// If `j` is not below the number of columns.
     pub fn col(&self, j: usize) -> impl ExactSizeIterator<Item = f64> + Clone {
         (0..self.rows).map(move |i| self[(i, j)])
     }
 
     /// The rows named by `index`, in that order.
+    ///
+    /// # Panics
+    ///
+    /// If an index is not below the number of rows.
     pub fn select_rows(&self, index: &[usize]) -> Self {
         let mut data = Vec::with_capacity(index.len() * self.cols);
         for &i in index {
@@ -109,7 +130,7 @@ impl Matrix {
         &self.data
     }
 
-    /// All entries, row after row, to be changed.
+    /// All entries, row after row, mutable.
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         &mut self.data
     }

@@ -6,14 +6,16 @@
 
 mod cholesky;
 mod exp;
+mod loops;
 mod matrix;
-mod rows;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 
 pub use matrix::Matrix;
 
 pub use cholesky::Cholesky;
 pub(crate) use exp::{dot, exp_neg_sq_dist};
-pub(crate) use rows::{
+pub(crate) use loops::{
     LANES, add_columns, add_outer, add_scaled, closer_than, count_below, four_products, least_sum,
     scale_and_sum, sq_dists, sum, symmetric_times,
 };
@@ -38,7 +40,7 @@ fn clear_upper_registers() {
         std::arch::x86_64::_mm256_zeroupper();
     }
     if std::is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has AVX, as just asked.
+        // SAFETY: the condition above checks that the processor has AVX.
         #[allow(unsafe_code)]
         unsafe {
             clear()
@@ -83,7 +85,8 @@ pub(crate) fn product(out: &mut [f64], stride: usize, alpha: f64, a: Block<'_>, 
     if rows == 0 || cols == 0 {
         return;
     }
-    // By way of the transpose: faer 0.24's from_row_major_slice_with_stride_mut swaps the strides.
+    // Taken as the transpose of a column-major matrix, because the function for row-major matrices,
+    // from_row_major_slice_with_stride_mut of faer 0.24, swaps the strides.
     let out = MatMut::from_column_major_slice_with_stride_mut(out, cols, rows, stride);
     let out = out.transpose_mut();
     kernel(|| faer::linalg::matmul::matmul(out, Accum::Replace, a.0, b.0, alpha, Par::Seq));
@@ -104,7 +107,7 @@ pub(crate) fn multiply(a: Block<'_>, b: Block<'_>) -> Matrix {
     out
 }
 
-/// The upper triangle of `a' a`, with anything below it; in parallel tiles.
+/// The upper triangle of `a' a`, computed in parallel tiles; the entries below it are arbitrary.
 pub(crate) fn cross_product(a: &Matrix) -> Matrix {
     const TILE: usize = 128;
     let (rows, n) = (a.rows(), a.cols());
@@ -121,12 +124,12 @@ pub(crate) fn cross_product(a: &Matrix) -> Matrix {
 }
 
 /// Eigenvalues (descending) of a symmetric matrix, and the eigenvectors as rows in that order.
-/// `None` if the iteration fails, which finite input does not cause.
+/// `None` if the iteration fails, which does not happen for finite entries.
 pub(crate) fn symmetric_eigen(a: &Matrix) -> Option<(Vec<f64>, Matrix)> {
     let n = a.rows();
     let eigen = kernel(|| Block::from(a).0.self_adjoint_eigen(Side::Lower)).ok()?;
     let (values, vectors) = (eigen.S().column_vector(), eigen.U());
-    // faer sorts ascending.
+    // faer returns the eigenvalues in ascending order.
     let descending: Vec<f64> = (0..n).rev().map(|i| values[i]).collect();
     Some((descending, Matrix::from_fn(n, n, |i, j| vectors[(j, n - 1 - i)])))
 }
@@ -139,7 +142,7 @@ impl SmallSystem {
         Self(kernel(|| Block::from(a).0.partial_piv_lu()))
     }
 
-    /// For each of the columns in `rhs`, one after the other.
+    /// Replaces each right-hand side in `rhs`, stored one after the other, by its solution x.
     pub fn solve(&self, rhs: &mut [f64]) {
         use faer::linalg::solvers::{ShapeCore, SolveCore};
         let n = self.0.nrows();

@@ -1,0 +1,82 @@
+//! The matrix M of the metric as a heat map with names.
+
+use svml::figures::MetricMatrix;
+
+use crate::axis::number;
+use crate::font;
+use crate::style::diverging;
+use crate::svg::{Anchor, Canvas, INK, Stroke};
+use crate::{Draw, Picture};
+
+/// Widest name at an axis.
+const NAME: f64 = 150.0;
+
+impl Draw for MetricMatrix {
+    fn draw(&self, title: &str) -> Picture {
+        let n = self.names.len();
+        let cell = (560.0 / n.max(1) as f64).clamp(13.0, 62.0);
+        let size = (cell * 0.62).clamp(8.0, 12.0);
+        let names: Vec<String> =
+            self.names.iter().map(|name| font::shorten(name, size, NAME)).collect();
+        let room = names.iter().map(|name| font::width(name, size)).fold(0.0, f64::max);
+        let side = cell * n as f64;
+        let (left, top) = (24.0 + room, 62.0);
+        // Names below are askew, so that long ones do not meet.
+        let below = 24.0 + 0.75 * room;
+        let width = (left + side + 120.0).max(420.0);
+        let mut canvas = Canvas::new(width, (top + side + below).max(260.0), title);
+        let largest = self.values.as_slice().iter().fold(0.0_f64, |a, v| a.max(v.abs()));
+        let mut note = "Negative entries are blue, with two corners cut".to_owned();
+        if n < self.features {
+            note.push_str(&format!("; the {n} most relevant of {} features", self.features));
+        }
+        canvas.heading(title, &note);
+        let scale = largest.max(f64::MIN_POSITIVE);
+        let figures = cell >= 34.0;
+        for (k, &value) in self.values.as_slice().iter().enumerate() {
+            let (x, y) = (left + cell * (k % n) as f64, top + cell * (k / n) as f64);
+            canvas.rect(x, y, cell, cell, &diverging(value / scale));
+            // Entries of no weight need no sign.
+            if value < -0.02 * scale {
+                let thin = Stroke::solid("#003a5c", 0.8);
+                canvas.line((x + cell * 0.78, y + 2.0), (x + cell - 2.0, y + cell * 0.22), thin);
+                canvas.line((x + 2.0, y + cell * 0.78), (x + cell * 0.22, y + cell - 2.0), thin);
+            }
+            if figures {
+                let decimals = if largest < 0.1 { 3 } else { 2 };
+                let text = number(value, decimals);
+                let size = 11.0_f64.min(cell * 0.9 / font::width(&text, 1.0));
+                let at = (x + cell / 2.0, y + cell / 2.0 + 0.36 * size);
+                let dark = (value / scale).abs() > 0.7;
+                let ink = if dark { "#ffffff" } else { INK };
+                canvas.styled_text(at, &text, size, Anchor::Middle, ink, "");
+            }
+        }
+        let frame = Stroke::solid(INK, 1.0);
+        canvas.frame(left, top, side, side, frame);
+        for (k, name) in names.iter().enumerate() {
+            let middle = cell * (k as f64 + 0.5);
+            canvas.text((left - 7.0, top + middle + 0.36 * size), name, size, Anchor::End);
+            let at = (left + middle + 0.3 * size, top + side + 8.0 + 0.5 * size);
+            canvas.turned_text(at, name, size, Anchor::End, -45.0);
+        }
+        scale_bar(&mut canvas, left + side + 24.0, top, side.clamp(120.0, 260.0), largest);
+        Picture(canvas.finish())
+    }
+}
+
+/// The colours beside their values.
+fn scale_bar(canvas: &mut Canvas, left: f64, top: f64, height: f64, largest: f64) {
+    let steps = 60;
+    for k in 0..steps {
+        let share = 1.0 - 2.0 * (k as f64 + 0.5) / steps as f64;
+        let h = height / steps as f64;
+        canvas.rect(left, top + k as f64 * h, 16.0, h + 0.3, &diverging(share));
+    }
+    canvas.frame(left, top, 16.0, height, Stroke::solid(INK, 1.0));
+    let decimals = if largest < 0.1 { 3 } else { 2 };
+    for (share, value) in [(0.0, largest), (0.5, 0.0), (1.0, -largest)] {
+        let at = (left + 22.0, top + share * height + 4.0);
+        canvas.text(at, &number(value, decimals), 11.5, Anchor::Start);
+    }
+}

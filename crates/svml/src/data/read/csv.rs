@@ -1,0 +1,337 @@
+//! From a table of cells to a data set: finds the target, refuses, drops or keeps rows with missing values, and
+//! decides for each column whether it holds numbers or categories.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::error::{Error, Remedy, Result};
+
+use super::delimiter;
+use super::encode::encode;
+use super::table::{Content, Table};
+use crate::data::cell::{excerpt, is_missing, listed};
+use crate::data::options::{Categories, Format, Missing, ReadOptions, Target};
+use crate::data::schema::{Column, Kind, Schema, TargetColumn};
+use crate::data::{Dataset, MAX_COLUMNS, labels};
+
+/// How many column names a message lists.
+const NAMES_LISTED: usize = 20;
+
+/// Reads the text of a table as training data.
+pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
+    let found = match options.delimiter {
+        Some(delimiter) => Some(delimiter),
+        None => delimiter::find(text)?,
+    };
+    let table = Table::parse(text, found.unwrap_or_default())?;
+    let header = options.header.unwrap_or_else(|| table.has_header());
+    let first = usize::from(header);
+    if table.rows() == 0 {
+        return Err(Error::NoRows(String::new()));
+    }
+    if table.width() < 2 {
+        return Err(Error::Parse {
+            line: table.line(0) as u64,
+            message: "the table has 1 column where at least 2 are needed, a target and a feature"
+                .to_owned(),
+            remedy: Some(Remedy::GiveDelimiter),
+        });
+    }
+    if table.rows() <= first {
+        return Err(Error::NoRows(" besides its header".to_owned()));
+    }
+
+    let names = table.names(header);
+    check_distinct(&names, table.line(0))?;
+    let target = find_target(&names, &options.target)?;
+    let features: Vec<usize> = (0..table.width()).filter(|&j| j != target).collect();
+    let rows = usable_rows(&table, first, &names, target, options.missing)?;
+
+    let columns = features
+        .iter()
+        .map(|&j| Column {
+            name: names[j].clone(),
+            kind: kind(&table, &rows, j, options.categories),
+        })
+        .collect();
+    let labels = labels::encode(rows.iter().map(|&i| table.cell(i, target)));
+    let schema = Schema {
+        columns,
+        target: TargetColumn {
+            name: names[target].clone(),
+            position: target,
+            numeric: labels.numeric,
+        },
+        header,
+        missing: options.missing,
+        format: Format::Csv,
+    };
+    let width = schema.width();
+    if width > MAX_COLUMNS {
+        return Err(Error::Data {
+            what: format!(
+                "a column for each category would make {width} columns, more than {MAX_COLUMNS}"
+            ),
+            remedy: Some(Remedy::UseCodes),
+        });
+    }
+    let x = encode(&table, &rows, &features, &schema.columns, options.missing)?;
+    let weights = vec![1.0; x.rows()];
+    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema, weights })
+}
+
+/// The error for a column that is not there.
+pub(super) fn no_such_column(column: &str, names: &[String]) -> Error {
+    Error::NoSuchColumn { column: excerpt(column), available: listed(names, NAMES_LISTED) }
+}
+
+fn check_distinct(names: &[String], line: usize) -> Result<()> {
+    let mut seen = HashMap::with_capacity(names.len());
+    for (j, name) in names.iter().enumerate() {
+        if let Some(before) = seen.insert(name, j) {
+            return Err(Error::Parse {
+                line: line as u64,
+                message: format!(
+                    "columns {} and {} are both named '{}'; rename one",
+                    before + 1,
+                    j + 1,
+                    excerpt(name)
+                ),
+                remedy: Some(Remedy::SayNoHeader),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn find_target(names: &[String], target: &Target) -> Result<usize> {
+    let Target::Column(wanted) = target else {
+        return Ok(names.len() - 1);
+    };
+    let wanted = wanted.trim();
+    if let Some(j) = names.iter().position(|name| name == wanted) {
+        return Ok(j);
+    }
+    match wanted.parse::<usize>() {
+        Ok(number) if (1..=names.len()).contains(&number) => Ok(number - 1),
+        _ => Err(no_such_column(wanted, names)),
+    }
+}
+
+/// The rows that are kept. Only under [`Missing::Impute`] can they hold missing values, never in the target.
+fn usable_rows(
+    table: &Table,
+    first: usize,
+    names: &[String],
+    target: usize,
+    missing: Missing,
+) -> Result<Vec<usize>> {
+    let all = first..table.rows();
+    if missing != Missing::Refuse {
+        for (j, name) in names.iter().enumerate() {
+            if table.content(j, all.clone()) == Content::Empty {
+                return Err(Error::Parse {
+                    line: table.line(first) as u64,
+                    message: format!(
+                        "column {}: all {} values are missing, from this line to the last; remove the column",
+                        excerpt(name),
+                        all.len()
+                    ),
+                    remedy: None,
+                });
+            }
+        }
+    }
+    let mut rows = Vec::with_capacity(all.len());
+    for i in all {
+        let gap = table.row(i).position(is_missing);
+        match (missing, gap) {
+            (Missing::Drop, Some(_)) => continue,
+            (Missing::Refuse, Some(j)) if j != target => {
+                return Err(Error::Missing { row: table.line(i), column: excerpt(&names[j]) });
+            }
+            _ => {}
+        }
+        if is_missing(table.cell(i, target)) {
+            return Err(Error::Parse {
+                line: table.line(i) as u64,
+                message: format!(
+                    "column {}: the class label is missing ('{}')",
+                    excerpt(&names[target]),
+                    table.cell(i, target)
+                ),
+                remedy: Some(Remedy::DropMissing),
+            });
+        }
+        rows.push(i);
+    }
+    if rows.is_empty() {
+        return Err(Error::NoRows(
+            " without a missing value; impute missing values or remove the columns that have most"
+                .to_owned(),
+        ));
+    }
+    Ok(rows)
+}
+
+fn kind(table: &Table, rows: &[usize], column: usize, categories: Categories) -> Kind {
+    if table.content(column, rows.iter().copied()) != Content::Text {
+        return Kind::Number;
+    }
+    let levels: BTreeSet<&str> =
+        rows.iter().map(|&i| table.cell(i, column)).filter(|cell| !is_missing(cell)).collect();
+    let levels = levels.into_iter().map(str::to_owned).collect();
+    match categories {
+        Categories::Codes => Kind::Codes { levels },
+        Categories::OneHot => Kind::OneHot { levels },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use crate::data::Delimiter;
+
+    fn options(change: impl Fn(&mut ReadOptions)) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        change(&mut options);
+        options
+    }
+
+    fn plain(text: &str) -> Result<Dataset> {
+        read(text, &ReadOptions::default())
+    }
+
+    fn message(text: &str, options: &ReadOptions) -> String {
+        read(text, options).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn everything_is_found() {
+        let data = plain("age;colour;class\n1,5;red;1.0\n2;blue;2\n3;red;1\n").unwrap();
+        assert_eq!(data.x().as_slice(), [1.5, 1.0, 2.0, 0.0, 3.0, 1.0]);
+        assert_eq!(data.classes(), ["1", "2"]);
+        assert_eq!(data.y(), [0, 1, 0]);
+        let schema = data.schema();
+        assert_eq!(schema.encoded_names(), ["age", "colour"]);
+        assert_eq!(schema.columns()[1].kind.levels(), ["blue", "red"]);
+        assert!(schema.named() && schema.target().numeric);
+        assert_eq!(schema.target().name, "class");
+        schema.validate().unwrap();
+    }
+
+    #[test]
+    fn one_hot_columns() {
+        let onehot = options(|o| o.categories = Categories::OneHot);
+        let data = read("red,1,a\nblue,2,b\nred,3,a\n", &onehot).unwrap();
+        assert_eq!(data.columns(), 3);
+        assert_eq!(data.x().row(0), [0.0, 1.0, 1.0]);
+        assert_eq!(data.x().row(1), [1.0, 0.0, 2.0]);
+        assert_eq!(data.schema().encoded_names(), ["x1=blue", "x1=red", "x2"]);
+        let ids = |n: usize| (0..n).map(|i| format!("id{i},a\n")).collect::<String>();
+        assert!(message(&ids(MAX_COLUMNS + 1), &onehot).contains("more than 100000"));
+        let error = read(&ids(16_400), &onehot).map(|d| d.columns());
+        assert!(matches!(error, Err(Error::TooLarge { .. })), "{error:?}");
+    }
+
+    #[test]
+    fn the_target_by_name_then_by_number() {
+        let target = |name: &str| options(|o| o.target = Target::Column(name.to_owned()));
+        let text = "2,b,c\n1,x,5\n2,y,6\n";
+        let header = |name: &str| {
+            let mut options = target(name);
+            options.header = Some(true);
+            read(text, &options).map(|d| d.schema().target().position)
+        };
+        assert_eq!(header("b").unwrap(), 1);
+        assert_eq!(header("2").unwrap(), 0);
+        assert_eq!(header("3").unwrap(), 2);
+        for absent in ["d", "0", "4", "-1"] {
+            let message = header(absent).unwrap_err().to_string();
+            assert_eq!(
+                message,
+                format!("there is no column '{absent}' in the data; its columns are: 2, b, c")
+            );
+        }
+        let data = read("a,1\nb,2\n", &target("1")).unwrap();
+        assert_eq!(data.classes(), ["a", "b"]);
+        assert_eq!(data.schema().encoded_names(), ["x2"]);
+        assert_eq!(data.schema().target().name, "x1");
+    }
+
+    #[test]
+    fn missing_values() {
+        let text = "1,a,+\n?,b,-\n2,NA,+\n3,a,\n4,a,+\n";
+        let refuse = read(text, &ReadOptions::default()).unwrap_err();
+        assert!(matches!(refuse, Error::Missing { row: 2, column } if column == "x1"));
+
+        // Level b occurs only in a dropped row, so that it is not known afterwards.
+        let data = read(text, &options(|o| o.missing = Missing::Drop)).unwrap();
+        assert_eq!(data.x().as_slice(), [1.0, 0.0, 4.0, 0.0]);
+        assert_eq!(data.classes(), ["+"]);
+        assert_eq!(data.schema().columns()[1].kind.levels(), ["a"]);
+
+        let impute = options(|o| o.missing = Missing::Impute);
+        assert!(
+            message(text, &impute).starts_with("line 4: column x3: the class label is missing")
+        );
+        let data = read("1,a,+\n?,b,-\n2,NA,+\n", &impute).unwrap();
+        assert!(data.x()[(1, 0)].is_nan() && data.x()[(2, 1)].is_nan());
+        assert_eq!(data.x()[(1, 1)], 1.0);
+
+        let label = message("1,?\n2,a\n", &ReadOptions::default());
+        assert!(label.contains("class label is missing"), "{label}");
+    }
+
+    #[test]
+    fn columns_without_any_value_are_named() {
+        for missing in [Missing::Drop, Missing::Impute] {
+            let options = options(|o| o.missing = missing);
+            let message = message("a,b,c\n1,?,x\n2,,y\n", &options);
+            assert!(message.starts_with("line 2: column b: all 2 values are missing"), "{message}");
+        }
+        let drop = options(|o| o.missing = Missing::Drop);
+        assert!(message("1,?,a\n?,2,b\n", &drop).contains("no rows without a missing value"));
+    }
+
+    #[test]
+    fn numbers_out_of_range() {
+        for text in ["1,a\n2,b\ninf,a\n", "1,a\n\n1e301,b\n", "1,a\n2,b\n-Infinity,b"] {
+            let error = plain(text).unwrap_err();
+            assert!(matches!(error, Error::OutOfRange { row: 3, .. }), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_to_learn_from() {
+        for text in ["", "\n\n", "\u{20}\t\n", "a,b\n"] {
+            assert!(matches!(plain(text), Err(Error::NoRows(_))), "{text:?}");
+        }
+        let header = options(|o| o.header = Some(true));
+        assert!(message("1,2\n", &header).contains("no rows besides its header"));
+        for text in ["1\n2\n", "name\n1\n"] {
+            let message = message(text, &ReadOptions::default());
+            assert!(message.contains("1 column where at least 2"), "{message}");
+        }
+        let tab = options(|o| o.delimiter = Some(Delimiter::Tab));
+        assert!(message("1,2\n3,4\n", &tab).contains("1 column where at least 2"));
+    }
+
+    #[test]
+    fn names_must_differ() {
+        let text = "\na,b,a\n1,2,3\n";
+        assert_eq!(
+            message(text, &ReadOptions::default()),
+            "line 2: columns 1 and 3 are both named 'a'; rename one; if the first row is data, say so (ReadOptions { header: Some(false), .. })"
+        );
+        assert!(plain("x2,,c\n1,2,3\n").is_err());
+        assert!(plain(",a,b\n1,2,3\n").is_ok());
+    }
+
+    #[test]
+    fn one_class_and_many_classes_are_the_models_business() {
+        assert_eq!(plain("1,a\n2,a\n").unwrap().classes(), ["a"]);
+        assert_eq!(plain("1,a\n2,b\n3,c\n").unwrap().classes().len(), 3);
+    }
+}

@@ -1,0 +1,200 @@
+//! Finds which character separates the cells of a table from its first rows; and prepares tables whose cells are
+//! separated by runs of spaces for the `csv` crate, which cannot read them as they are.
+
+use std::borrow::Cow;
+
+use crate::error::Result;
+
+use super::table::{for_each_record, is_blank};
+use crate::data::Delimiter;
+
+/// How many of the first rows are used to find the delimiter.
+const SAMPLE: usize = 50;
+
+/// Finds the delimiter, or `None` if the table has a single column.
+///
+/// Tab, semicolon and comma are tried in this order; the first that cuts all of the first 50 rows into the same
+/// number of cells, more than one, is taken. If none does, the one that does so for most rows is taken, provided
+/// that these are more than half of the rows (the other rows are reported later, by line). If there is none of
+/// this kind either, the cells are separated by runs of spaces, or each row has only one cell.
+pub(super) fn find(text: &str) -> Result<Option<Delimiter>> {
+    let mut best: Option<(f64, Delimiter)> = None;
+    for delimiter in [Delimiter::Tab, Delimiter::Semicolon, Delimiter::Comma] {
+        let share = agreement(text, delimiter)?;
+        if share > 0.5 && best.is_none_or(|(most, _)| share > most) {
+            best = Some((share, delimiter));
+        }
+    }
+    if best.is_none() && agreement(text, Delimiter::Spaces)? > 0.0 {
+        return Ok(Some(Delimiter::Spaces));
+    }
+    Ok(best.map(|(_, delimiter)| delimiter))
+}
+
+/// The share of rows with the most frequent number of cells; zero if that number is one.
+fn agreement(text: &str, delimiter: Delimiter) -> Result<f64> {
+    let mut counts = Vec::with_capacity(SAMPLE);
+    for_each_record(text, delimiter, |_, record| {
+        if !is_blank(record) {
+            counts.push(record.len());
+        }
+        Ok(counts.len() < SAMPLE)
+    })?;
+    let times = |n: usize| counts.iter().filter(|&&c| c == n).count();
+    let usual = counts.iter().copied().max_by_key(|&n| (times(n), n));
+    Ok(match usual {
+        Some(n) if n > 1 => times(n) as f64 / counts.len() as f64,
+        _ => 0.0,
+    })
+}
+
+/// The text as the `csv` crate can read it, and the byte that separates its cells.
+///
+/// If runs of spaces separate the cells, each run of spaces and tabs becomes one space, and those at the ends of
+/// lines are left out. With any other delimiter only the white space before a cell is left out, because the
+/// `csv` crate recognises a quote only at the very start of a cell. Quoted cells and the number of lines stay as
+/// they are.
+pub(super) fn prepare(text: &str, delimiter: Delimiter) -> (Cow<'_, str>, u8) {
+    let separator = match delimiter {
+        Delimiter::Comma => ',',
+        Delimiter::Semicolon => ';',
+        Delimiter::Tab => '\t',
+        Delimiter::Spaces => ' ',
+    };
+    let spaces = delimiter == Delimiter::Spaces;
+    let text = if spaces || text.contains(" \"") || text.contains("\t\"") {
+        Cow::Owned(unpadded(text, separator, spaces))
+    } else {
+        Cow::Borrowed(text)
+    };
+    (text, separator as u8)
+}
+
+/// The state of a reader of cells after each character, by the rules of the `csv` crate.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum State {
+    /// Before the first character of a cell.
+    Before,
+    Plain,
+    Quoted,
+    /// After a quote inside a quoted cell: the end of the quotes, or the first of a doubled quote.
+    Quote,
+}
+
+impl State {
+    pub(super) fn after(self, c: char, separator: char) -> Self {
+        match (self, c) {
+            (Self::Quoted, '"') => Self::Quote,
+            (Self::Quoted, _) | (Self::Quote, '"') => Self::Quoted,
+            (_, '\n' | '\r') => Self::Before,
+            (_, c) if c == separator => Self::Before,
+            (Self::Before, '"') => Self::Quoted,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// The text without the white space that [`prepare`] leaves out; `spaces` says whether runs of spaces separate
+/// the cells.
+fn unpadded(text: &str, separator: char, spaces: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut state = State::Before;
+    let mut first = true;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let white = matches!(c, ' ' | '\t');
+        if state != State::Quoted {
+            if spaces && white {
+                state = State::Before;
+                continue;
+            }
+            if matches!(c, '\n' | '\r') {
+                // A lone CR becomes LF. Otherwise, if only white space that is left out stood between it and an
+                // LF, the two would become a single line end, CRLF.
+                let lone = c == '\r' && chars.peek() != Some(&'\n');
+                out.push(if lone { '\n' } else { c });
+                state = State::Before;
+                first = true;
+                continue;
+            }
+        }
+        if state == State::Before {
+            if white && c != separator {
+                continue;
+            }
+            if spaces && !first {
+                out.push(separator);
+            }
+            first = false;
+        }
+        state = state.after(c, separator);
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    fn found(text: &str) -> Option<Delimiter> {
+        find(text).unwrap()
+    }
+
+    #[test]
+    fn each_delimiter_is_found() {
+        assert_eq!(found("1,2\n3,4\n"), Some(Delimiter::Comma));
+        assert_eq!(found("1;2\n3;4\n"), Some(Delimiter::Semicolon));
+        assert_eq!(found("1\t2\n3\t4\n"), Some(Delimiter::Tab));
+        assert_eq!(found("  1   2\n 30 4 \n"), Some(Delimiter::Spaces));
+        assert_eq!(found("1 \t 2\n3 4\n"), Some(Delimiter::Spaces));
+    }
+
+    #[test]
+    fn a_single_column_has_none() {
+        assert_eq!(found("1\n2\n"), None);
+        assert_eq!(found(""), None);
+        assert_eq!(found("\n \n"), None);
+        assert_eq!(found("my name\n1\n2\n3"), None);
+    }
+
+    #[test]
+    fn decimal_commas_do_not_hide_the_semicolon_or_tabulator() {
+        assert_eq!(found("1,5;2,5;0\n3,1;4,2;1\n"), Some(Delimiter::Semicolon));
+        assert_eq!(found("1,5\t2,5\n3,1\t4,2\n"), Some(Delimiter::Tab));
+    }
+
+    #[test]
+    fn spaces_and_quoted_delimiters_inside_cells_do_not_count() {
+        assert_eq!(found("age (years),b\n1 ,2\n3,4\n"), Some(Delimiter::Comma));
+        assert_eq!(found("\"a;x\",1\n\"b;y\",2\nc,3\n\"d\n;\",4\n"), Some(Delimiter::Comma));
+    }
+
+    #[test]
+    fn one_odd_row_does_not_hide_the_delimiter() {
+        assert_eq!(found("1,2,3\n4,5\n6,7,8\n"), Some(Delimiter::Comma));
+    }
+
+    #[test]
+    fn runs_are_collapsed_outside_quotes_only() {
+        let collapsed = |text| prepare(text, Delimiter::Spaces).0.into_owned();
+        assert_eq!(collapsed("  1 \t 2  \r\n\n 3\t4"), "1 2\r\n\n3 4");
+        assert_eq!(collapsed("\"a  b\"   \"c \"\"  d\"\n"), "\"a  b\" \"c \"\"  d\"\n");
+        assert_eq!(collapsed("5\"  x \"a\"b  c"), "5\" x \"a\"b c");
+        assert_eq!(collapsed("\"open  \n 1"), "\"open  \n 1");
+        assert_eq!(collapsed("1\r  \n2"), "1\n\n2");
+    }
+
+    #[test]
+    fn white_space_before_quotes_is_left_out() {
+        let text = " \"a,  b\" ,  c d,\t\"e\"\n , x \"y\"\n";
+        let (out, byte) = prepare(text, Delimiter::Comma);
+        assert_eq!(out, "\"a,  b\" ,c d,\"e\"\n,x \"y\"\n");
+        assert_eq!(byte, b',');
+        let (out, _) = prepare("a\t \"b\tc\"\t\td\n", Delimiter::Tab);
+        assert_eq!(out, "a\t\"b\tc\"\t\td\n");
+        assert!(matches!(prepare("1, 2\n", Delimiter::Comma).0, Cow::Borrowed(_)));
+    }
+}

@@ -1,0 +1,297 @@
+//! The LIBSVM format: `label index:value index:value ...`, one row per line, zeros left out, indices from 1 in
+//! ascending order, `#` before a comment. Rows are stored dense. The text is read twice, first to check it and to
+//! find the number of columns, then to fill the matrix, so that no copy of its entries is kept.
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+
+use super::source::{Lines, check_dense};
+use crate::data::cell::excerpt;
+use crate::data::dataset::in_range;
+use crate::data::options::{Format, ReadOptions, Target};
+use crate::data::schema::{Schema, TargetColumn};
+use crate::data::{Dataset, MAX_COLUMNS, labels};
+
+/// How many of the first rows decide whether a text is in this format.
+const SAMPLE: usize = 10;
+
+/// Whether a text is in this format: each of its first ten rows is a number followed by `index:value` pairs, and
+/// there is at least one pair in all. With `new_rows` the number may be absent, and so may all pairs.
+pub(super) fn is_libsvm(text: &str, new_rows: bool) -> bool {
+    let mut pairs = 0;
+    let mut any = false;
+    for (_, content) in rows(text).take(SAMPLE) {
+        any = true;
+        let mut tokens = content.split_ascii_whitespace().peekable();
+        let label = tokens.next_if(|token| !token.contains(':'));
+        let label_fits = match label {
+            Some(label) => label.parse::<f64>().is_ok(),
+            None => new_rows,
+        };
+        if !label_fits {
+            return false;
+        }
+        for token in tokens {
+            if pair(token).is_none() {
+                return false;
+            }
+            pairs += 1;
+        }
+    }
+    any && (new_rows || pairs > 0)
+}
+
+/// Reads a text as training data.
+pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
+    if let Target::Column(column) = &options.target {
+        return Err(Error::parameter(
+            "target",
+            excerpt(column),
+            "left out for a LIBSVM file, where the label is the first number of each line",
+        ));
+    }
+    let mut count = 0;
+    let mut width = 0;
+    let mut first_line = 1;
+    for (line, content) in rows(text) {
+        if count == 0 {
+            first_line = line;
+        }
+        count += 1;
+        let label = each_entry(line, content, |index, _| {
+            if index > MAX_COLUMNS as u64 {
+                return Err(Error::Parse {
+                    line,
+                    message: format!(
+                        "index {index} is above {MAX_COLUMNS}, the most columns allowed; use fewer columns"
+                    ),
+                    remedy: None,
+                });
+            }
+            width = width.max(index as usize);
+            Ok(())
+        })?;
+        let fits = label.is_some_and(|l| l.parse().is_ok_and(f64::is_finite));
+        if !fits {
+            return Err(Error::Parse {
+                line,
+                message: format!(
+                    "'{}' found where a number, the class label, is expected",
+                    excerpt(content.split_ascii_whitespace().next().unwrap_or_default())
+                ),
+                remedy: None,
+            });
+        }
+    }
+    if count == 0 {
+        return Err(Error::NoRows(String::new()));
+    }
+    if width == 0 {
+        return Err(Error::Parse {
+            line: first_line,
+            message: "neither this line nor any after it holds an index:value pair; at least one feature is needed".to_owned(),
+            remedy: None,
+        });
+    }
+    let x = fill(text, count, width)?;
+    let labels = labels::encode(rows(text).filter_map(|(_, row)| label_of(row)));
+    let target = TargetColumn { name: "label".to_owned(), position: 0, numeric: labels.numeric };
+    let names = (1..=width).map(|index| index.to_string()).collect();
+    let mut schema = Schema::of_numbers(names, target, Format::Libsvm);
+    schema.missing = options.missing;
+    let weights = vec![1.0; x.rows()];
+    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema, weights })
+}
+
+/// Reads rows of `width` columns; entries of larger index are left out. Labels are returned if every row has a
+/// number before its first pair.
+pub(super) fn read_new(text: &str, width: usize) -> Result<(Matrix, Option<Vec<&str>>)> {
+    let count = rows(text).count();
+    if count == 0 {
+        return Err(Error::NoRows(" to predict".to_owned()));
+    }
+    let x = fill(text, count, width)?;
+    let labels = rows(text).map(|(_, row)| label_of(row)).collect();
+    Ok((x, labels))
+}
+
+/// The rows of a text with their lines, without comments; blank ones are skipped.
+fn rows(text: &str) -> impl Iterator<Item = (u64, &str)> + Clone {
+    Lines::new(text)
+        .map(|(line, content)| {
+            let end = content.find('#').unwrap_or(content.len());
+            (line, content[..end].trim())
+        })
+        .filter(|(_, content)| !content.is_empty())
+}
+
+fn label_of(row: &str) -> Option<&str> {
+    row.split_ascii_whitespace().next().filter(|token| token.parse().is_ok_and(f64::is_finite))
+}
+
+fn fill(text: &str, count: usize, width: usize) -> Result<Matrix> {
+    check_dense(count, width)?;
+    // Memory that is zeroed and never written to takes no space, so zeros are not written: sparse rows stay
+    // cheap to read.
+    let mut x = Matrix::new(count, width, vec![0.0; count * width])?;
+    for (i, (line, content)) in rows(text).enumerate() {
+        each_entry(line, content, |index, value| {
+            if index <= width as u64 {
+                let value = in_range(value, line as usize, &index.to_string())?;
+                if value != 0.0 {
+                    x[(i, index as usize - 1)] = value;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(x)
+}
+
+/// An `index:value` pair, if the token has that form.
+fn pair(token: &str) -> Option<(u64, f64)> {
+    let (index, value) = token.split_once(':')?;
+    // Digits only: the integer parser also takes a sign.
+    let digits = index.bytes().all(|b| b.is_ascii_digit());
+    let index = index.parse().ok().filter(|_| digits)?;
+    Some((index, value.parse().ok()?))
+}
+
+/// Checks a row and calls `each` with each of its entries. Returns the token before them, the label, if there
+/// is one.
+fn each_entry(
+    line: u64,
+    content: &str,
+    mut each: impl FnMut(u64, f64) -> Result<()>,
+) -> Result<Option<&str>> {
+    let mut tokens = content.split_ascii_whitespace().peekable();
+    let label = tokens.next_if(|token| !token.contains(':'));
+    let mut last = 0;
+    for token in tokens {
+        let refuse = |reason: String| Error::Parse {
+            line,
+            message: format!("'{}': {reason}", excerpt(token)),
+            remedy: None,
+        };
+        let (index, value) = pair(token).ok_or_else(|| {
+            refuse("a pair index:value is expected, an integer and a number".to_owned())
+        })?;
+        if index == 0 {
+            return Err(refuse("indices count from 1".to_owned()));
+        }
+        if index <= last {
+            return Err(refuse(format!("indices must ascend, and the one before is {last}")));
+        }
+        if !value.is_finite() {
+            return Err(refuse("the value must be a finite number".to_owned()));
+        }
+        last = index;
+        each(index, value)?;
+    }
+    Ok(label)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use crate::data::Missing;
+
+    fn plain(text: &str) -> Result<Dataset> {
+        read(text, &ReadOptions::default())
+    }
+
+    #[test]
+    fn sparse_rows_become_dense() {
+        let text = "# made by hand\n+1 1:0.5 3:-2 # note 1:2\r\n\n-1\r1.0 2:1e3";
+        let data = plain(text).unwrap();
+        assert_eq!(data.x().as_slice(), [0.5, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, 1000.0, 0.0]);
+        assert_eq!(data.classes(), ["-1", "1"]);
+        assert_eq!(data.y(), [1, 0, 1]);
+        let schema = data.schema();
+        assert_eq!(schema.encoded_names(), ["1", "2", "3"]);
+        assert_eq!(schema.format(), Format::Libsvm);
+        assert_eq!(schema.target().position, 0);
+        schema.validate().unwrap();
+    }
+
+    #[test]
+    fn the_policy_for_missing_values_is_kept() {
+        let options = ReadOptions { missing: Missing::Impute, ..ReadOptions::default() };
+        let data = read("1 1:1\n", &options).unwrap();
+        assert_eq!(data.schema().missing(), Missing::Impute);
+    }
+
+    #[test]
+    fn faults_name_line_and_token() {
+        for (row, part) in [
+            ("1 0:1", "'0:1': indices count from 1"),
+            ("1 2:1 1:1", "'1:1': indices must ascend"),
+            ("1 2:1 2:1", "'2:1': indices must ascend"),
+            ("1 junk", "'junk': a pair"),
+            ("1 1:", "'1:': a pair"),
+            ("1 :1", "':1': a pair"),
+            ("1 +1:1", "'+1:1': a pair"),
+            ("1 1:2:3", "'1:2:3': a pair"),
+            ("1 99999999999999999999:1", "a pair"),
+            ("1 qid:3 1:1", "'qid:3': a pair"),
+            ("1 1:nan", "'1:nan': the value must be a finite number"),
+            ("1 1:inf", "'1:inf': the value must be a finite number"),
+            ("1 100001:1", "index 100001 is above 100000"),
+            ("1:1 2:2", "'1:1' found where a number"),
+            ("yes 1:1", "'yes' found where a number"),
+            ("nan 1:1", "'nan' found where a number"),
+        ] {
+            let text = format!("1 1:1\n\n{row}\n");
+            let message = plain(&text).unwrap_err().to_string();
+            assert!(message.starts_with("line 3: "), "{row}: {message}");
+            assert!(message.contains(part), "{row}: {message}");
+        }
+        let error = plain("1 1:1\n1 2:1e301\n").unwrap_err();
+        assert!(matches!(error, Error::OutOfRange { row: 2, column, .. } if column == "2"));
+        assert!(matches!(plain("# only\n"), Err(Error::NoRows(_))));
+        assert!(plain("\n1\n-1\n").unwrap_err().to_string().starts_with("line 2: neither"));
+        let target =
+            ReadOptions { target: Target::Column("1".to_owned()), ..ReadOptions::default() };
+        assert!(read("1 1:1\n", &target).is_err());
+    }
+
+    #[test]
+    fn too_many_numbers_are_refused() {
+        let text = "1 100000:1\n".repeat(2_685);
+        let error = plain(&text).map(|d| d.rows()).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+    }
+
+    #[test]
+    fn the_format_is_recognised() {
+        for (text, training, new_rows) in [
+            ("1 1:1\n", true, true),
+            ("# c\n\n+1 1:1 2:3 # c\n-1\n", true, true),
+            ("1:1 2:1\n", false, true),
+            ("1\n-1\n", false, true),
+            ("", false, false),
+            ("1,2\n", false, false),
+            ("1 2\n", false, false),
+            ("a 1:1\n", false, false),
+            ("1 1:1\n1,2\n", false, false),
+            ("12:30 5\n", false, false),
+        ] {
+            assert_eq!(is_libsvm(text, false), training, "{text:?}");
+            assert_eq!(is_libsvm(text, true), new_rows, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn new_rows_are_cut_or_filled_to_the_width_of_training() {
+        let (x, labels) = read_new("1 1:1 7:9\n-1 2:4 18446744073709551615:1\n", 3).unwrap();
+        assert_eq!(x.as_slice(), [1.0, 0.0, 0.0, 0.0, 4.0, 0.0]);
+        assert_eq!(labels.unwrap(), ["1", "-1"]);
+        for text in ["1:1\n2:4\n", "1 1:1\n2:4\n", "? 1:1\n"] {
+            assert_eq!(read_new(text, 3).unwrap().1, None);
+        }
+        assert!(read_new("1 2:1 1:1\n", 1).is_err());
+        assert!(matches!(read_new("", 1), Err(Error::NoRows(_))));
+    }
+}

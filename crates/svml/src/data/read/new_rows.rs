@@ -1,0 +1,344 @@
+//! Reading rows to predict, by the schema of the training data. The rules are in the documentation of `data`.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+
+use super::csv::no_such_column;
+use super::encode::{encode, find};
+use super::table::Table;
+use super::{delimiter, libsvm, source};
+use crate::data::cell::{excerpt, is_missing};
+use crate::data::labels;
+use crate::data::options::{Format, ReadOptions};
+use crate::data::schema::{Kind, Schema};
+
+/// Encoded rows without classes.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct NewRows {
+    /// The rows, encoded as the training rows were; NaN for a value that the model has to fill.
+    pub x: Matrix,
+    /// The labels, if the data has one for every row.
+    pub labels: Option<Vec<String>>,
+}
+
+impl NewRows {
+    /// Rows from memory, encoded as the training rows were.
+    pub fn new(x: Matrix, labels: Option<Vec<String>>) -> Self {
+        Self { x, labels }
+    }
+}
+
+impl Schema {
+    /// Reads new rows from a file. Of the options only format, delimiter and header are used; those that are
+    /// not given are found from the content.
+    pub fn read_path(&self, path: impl AsRef<Path>, options: &ReadOptions) -> Result<NewRows> {
+        self.read_text(&source::text_of_path(path.as_ref())?, options)
+    }
+
+    /// Reads new rows from a reader, with the options of [`Schema::read_path`].
+    pub fn read(&self, reader: impl Read, options: &ReadOptions) -> Result<NewRows> {
+        self.read_text(&source::text_of_reader(reader)?, options)
+    }
+
+    /// Reads new rows of a CSV table. Of the options only delimiter and header are used.
+    pub fn read_csv(&self, reader: impl Read, options: &ReadOptions) -> Result<NewRows> {
+        self.csv_rows(&source::text_of_reader(reader)?, options)
+    }
+
+    /// Reads new rows in the LIBSVM format.
+    pub fn read_libsvm(&self, reader: impl Read) -> Result<NewRows> {
+        self.libsvm_rows(&source::text_of_reader(reader)?)
+    }
+
+    fn read_text(&self, text: &str, options: &ReadOptions) -> Result<NewRows> {
+        match options.format.unwrap_or_else(|| self.format_of(text)) {
+            Format::Libsvm => self.libsvm_rows(text),
+            Format::Csv => self.csv_rows(text, options),
+        }
+    }
+
+    fn libsvm_rows(&self, text: &str) -> Result<NewRows> {
+        self.validate()?;
+        if let Some(category) = self.columns.iter().find(|c| c.kind != Kind::Number) {
+            return Err(Error::Data {
+                what: format!(
+                    "LIBSVM rows hold numbers only, but column '{}' of the model is a category; use a table of cells (CSV)",
+                    excerpt(&category.name)
+                ),
+                remedy: None,
+            });
+        }
+        let (x, found) = libsvm::read_new(text, self.columns.len())?;
+        let name = |label: &str| labels::canonical(label, self.target.numeric);
+        Ok(NewRows { x, labels: found.map(|all| all.into_iter().map(name).collect()) })
+    }
+
+    fn csv_rows(&self, text: &str, options: &ReadOptions) -> Result<NewRows> {
+        self.validate()?;
+        let found = match options.delimiter {
+            Some(delimiter) => Some(delimiter),
+            None => delimiter::find(text)?,
+        };
+        // No delimiter can be found in a table of one column, and any will do.
+        let table = Table::parse(text, found.unwrap_or_default())?;
+        if table.rows() == 0 {
+            return Err(Error::NoRows(" to predict".to_owned()));
+        }
+        let header = options.header.unwrap_or_else(|| self.is_header(&table));
+        let rows: Vec<usize> = (usize::from(header)..table.rows()).collect();
+        if rows.is_empty() {
+            return Err(Error::NoRows(" besides its header".to_owned()));
+        }
+        let (places, target) = if header && self.header {
+            self.by_name(&table)?
+        } else {
+            self.by_position(table.width())?
+        };
+        let x = encode(&table, &rows, &places, &self.columns, self.missing)?;
+        let labels = target.and_then(|j| {
+            rows.iter()
+                .map(|&i| {
+                    let cell = table.cell(i, j);
+                    (!is_missing(cell)).then(|| labels::canonical(cell, self.target.numeric))
+                })
+                .collect()
+        });
+        Ok(NewRows { x, labels })
+    }
+
+    /// Whether the first row holds names, by the rules in the documentation of `data`.
+    fn is_header(&self, table: &Table) -> bool {
+        let first: Vec<&str> = table.row(0).collect();
+        if self.header {
+            let mut sorted = first.clone();
+            sorted.sort_unstable();
+            let has = |name: &str| sorted.binary_search(&name).is_ok();
+            if self.columns.iter().all(|c| has(&c.name)) {
+                return true;
+            }
+        }
+        let Ok((places, _)) = self.by_position(table.width()) else {
+            return table.has_header();
+        };
+        let mut text = false;
+        for (column, &place) in self.columns.iter().zip(&places) {
+            let cell = first[place];
+            let fits = match &column.kind {
+                Kind::Number => table.is_number(cell),
+                Kind::Codes { levels } | Kind::OneHot { levels } => find(levels, cell).is_some(),
+            };
+            if fits {
+                return false;
+            }
+            text |= !is_missing(cell);
+        }
+        text
+    }
+
+    /// Places of the columns, and of the target if it is there, by the names in the first row.
+    fn by_name(&self, table: &Table) -> Result<(Vec<usize>, Option<usize>)> {
+        let names = table.names(true);
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_by_key(|&j| &names[j]);
+        let place = |name: &str| -> Result<Option<usize>> {
+            let start = order.partition_point(|&j| names[j].as_str() < name);
+            let same: Vec<usize> =
+                order[start..].iter().copied().take_while(|&j| names[j] == name).take(2).collect();
+            match same[..] {
+                [] => Ok(None),
+                [j] => Ok(Some(j)),
+                [a, b, ..] => Err(Error::Parse {
+                    line: table.line(0) as u64,
+                    message: format!(
+                        "columns {} and {} are both named '{}'; rename one",
+                        a + 1,
+                        b + 1,
+                        excerpt(name)
+                    ),
+                    remedy: None,
+                }),
+            }
+        };
+        let places = self
+            .columns
+            .iter()
+            .map(|c| place(&c.name)?.ok_or_else(|| no_such_column(&c.name, &names)))
+            .collect::<Result<_>>()?;
+        Ok((places, place(&self.target.name)?))
+    }
+
+    /// Places of the columns, and of the target if it is there, by position in a table of `width` columns.
+    fn by_position(&self, width: usize) -> Result<(Vec<usize>, Option<usize>)> {
+        let features = self.columns.len();
+        if width == features {
+            return Ok(((0..width).collect(), None));
+        }
+        if width != features + 1 {
+            return Err(Error::Shape {
+                what: "columns of the new rows (or one fewer, without the target)".to_owned(),
+                found: width,
+                expected: features + 1,
+            });
+        }
+        let target = self.target.position;
+        Ok(((0..width).filter(|&j| j != target).collect(), Some(target)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use crate::data::{Categories, Dataset, Delimiter, Missing};
+
+    const NAMED: &str = "age,colour,class\n30,red,1\n40,blue,2\n";
+    const BARE: &str = "yes,30,red\nno,40,blue\n";
+
+    fn schema(text: &str, change: impl Fn(&mut ReadOptions)) -> Schema {
+        let mut options = ReadOptions::default();
+        change(&mut options);
+        let data = Dataset::from_reader(text.as_bytes(), &options).unwrap();
+        data.schema().clone()
+    }
+
+    fn bare() -> Schema {
+        schema(BARE, |o| o.target = "1".parse().unwrap())
+    }
+
+    fn new(schema: &Schema, text: &str) -> Result<NewRows> {
+        schema.read(text.as_bytes(), &ReadOptions::default())
+    }
+
+    #[test]
+    fn by_name_in_any_order() {
+        let schema = schema(NAMED, |_| {});
+        let rows = new(&schema, "extra;class;colour;age\nx;1.0;blue;5\ny;3;red;6\n").unwrap();
+        assert_eq!(rows.x.as_slice(), [5.0, 0.0, 6.0, 1.0]);
+        assert_eq!(rows.labels.unwrap(), ["1", "3"]);
+        let rows = new(&schema, "colour,age\nblue,5\n").unwrap();
+        assert_eq!(rows.x.as_slice(), [5.0, 0.0]);
+        assert_eq!(rows.labels, None);
+
+        let message = new(&schema, "tint,age\nblue,5\n").unwrap_err().to_string();
+        assert_eq!(message, "there is no column 'colour' in the data; its columns are: tint, age");
+        let twice = new(&schema, "age,age,colour\n1,2,red\n").unwrap_err();
+        assert!(twice.to_string().contains("columns 1 and 2 are both named"));
+        new(&schema, "age,e,e,colour\n1,2,2,red\n").unwrap();
+    }
+
+    #[test]
+    fn by_position_with_and_without_the_target() {
+        for schema in [bare(), {
+            // The schema has names, but the new table has no header.
+            let header = format!("class,age,colour\n{BARE}");
+            schema(&header, |o| o.target = "class".parse().unwrap())
+        }] {
+            let rows = new(&schema, "no,5,red\nyes,6,blue\n").unwrap();
+            assert_eq!(rows.x.as_slice(), [5.0, 1.0, 6.0, 0.0]);
+            assert_eq!(rows.labels.unwrap(), ["no", "yes"]);
+            let rows = new(&schema, "5 red\n6 blue\n").unwrap();
+            assert_eq!(rows.x.as_slice(), [5.0, 1.0, 6.0, 0.0]);
+            assert_eq!(rows.labels, None);
+            for text in ["5\n", "1,2,3,4\n"] {
+                let error = new(&schema, text).unwrap_err();
+                assert!(matches!(error, Error::Shape { expected: 3, .. }), "{error}");
+            }
+        }
+        // A header that the schema cannot know is skipped.
+        let rows = new(&bare(), "a,b\n5,red\n").unwrap();
+        assert_eq!(rows.x.as_slice(), [5.0, 1.0]);
+    }
+
+    #[test]
+    fn a_first_row_that_fits_is_no_header() {
+        let texts = schema("a,b,+\nc,d,-\na,d,+\n", |_| {});
+        assert!(!texts.named());
+        // Without the schema this table would be taken for a header without rows.
+        assert_eq!(new(&texts, "a,d\n").unwrap().x.rows(), 1);
+        assert!(matches!(new(&texts, "p,q\n"), Err(Error::NoRows(_))));
+        let numbers = schema("1,2,+\n3,4,-\n", |_| {});
+        let error = new(&numbers, "abc,2\n3,4\n").unwrap_err();
+        assert!(error.to_string().starts_with("line 1: column x1: 'abc'"));
+        let forced = ReadOptions {
+            header: Some(true),
+            delimiter: Some(Delimiter::Comma),
+            ..ReadOptions::default()
+        };
+        let rows = numbers.read_csv("1,2\n3,4\n".as_bytes(), &forced).unwrap();
+        assert_eq!(rows.x.as_slice(), [3.0, 4.0]);
+    }
+
+    #[test]
+    fn a_single_column_needs_no_delimiter() {
+        let schema = schema("1,a\n2,b\n", |_| {});
+        assert_eq!(new(&schema, "5\n6\n").unwrap().x.as_slice(), [5.0, 6.0]);
+        assert_eq!(new(&schema, "size\n6\n").unwrap().x.as_slice(), [6.0]);
+    }
+
+    #[test]
+    fn missing_values_by_policy() {
+        for (missing, filled) in
+            [(Missing::Refuse, false), (Missing::Drop, false), (Missing::Impute, true)]
+        {
+            let schema = schema(NAMED, |o| o.missing = missing);
+            match new(&schema, "age,colour\n1,red\n?,red\n") {
+                Ok(rows) => assert!(filled && rows.x[(1, 0)].is_nan()),
+                Err(Error::Missing { row: 3, column }) => assert!(!filled && column == "age"),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn new_categories_by_policy() {
+        let text = "age,colour\n1,green\n";
+        let error = new(&schema(NAMED, |_| {}), text).unwrap_err();
+        assert!(
+            matches!(error, Error::UnseenCategory { row: 2, ref known, .. } if known == "blue, red")
+        );
+        let rows = new(&schema(NAMED, |o| o.missing = Missing::Impute), text).unwrap();
+        assert!(rows.x[(0, 1)].is_nan());
+        let rows = new(&schema(NAMED, |o| o.categories = Categories::OneHot), text).unwrap();
+        assert_eq!(rows.x.as_slice(), [1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn labels_are_all_or_none() {
+        let schema = schema("1,2,+\n3,4,-\n", |_| {});
+        assert_eq!(new(&schema, "1,2,?\n3,4,-\n").unwrap().labels, None);
+    }
+
+    #[test]
+    fn libsvm_rows() {
+        let sparse = schema("1 1:1 2:5\n-1 2:2\n", |_| {});
+        let rows = new(&sparse, "1.0 1:3 9:1\n-1\n").unwrap();
+        assert_eq!(rows.x.as_slice(), [3.0, 0.0, 0.0, 0.0]);
+        assert_eq!(rows.labels.unwrap(), ["1", "-1"]);
+        assert_eq!(new(&sparse, "2:7\n").unwrap().x.as_slice(), [0.0, 7.0]);
+        // The same model reads tables, the label first or not at all.
+        let rows = new(&sparse, "-1,3,4\n").unwrap();
+        assert_eq!(
+            (rows.x.as_slice(), rows.labels.unwrap()),
+            (&[3.0, 4.0][..], vec!["-1".to_owned()])
+        );
+        // A model of tables reads LIBSVM rows if it has no categories.
+        let numbers = schema("1,2,+\n3,4,-\n", |_| {});
+        let rows = numbers.read_libsvm("1 2:8\n".as_bytes()).unwrap();
+        assert_eq!(rows.x.as_slice(), [0.0, 8.0]);
+        let message = bare().read_libsvm("1 2:8\n".as_bytes()).unwrap_err();
+        assert!(message.to_string().contains("column 'x3' of the model is a category"));
+    }
+
+    #[test]
+    fn a_hostile_schema_is_refused_before_it_is_used() {
+        let mut hostile = bare();
+        hostile.columns[1].kind = Kind::OneHot { levels: vec![] };
+        let error = new(&hostile, "1,2\n").unwrap_err();
+        assert!(matches!(error, Error::ModelFile(_)));
+    }
+}

@@ -1,0 +1,150 @@
+//! What learners see: standardised rows with their classes and weights; and selections of these rows, among
+//! them the rows of a pair of classes.
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+
+/// What a learner learns from: standardised rows with their classes and weights. [`Sample::new`] has checked
+/// that there are as many classes and weights as rows. In the fit of a model, the order of the rows does not
+/// depend on that of the data.
+#[derive(Clone, Copy)]
+pub struct Sample<'a> {
+    x: &'a Matrix,
+    class: &'a [usize],
+    weight: &'a [f64],
+    classes: usize,
+}
+
+impl<'a> Sample<'a> {
+    /// A sample of the rows of `x`. Each row has a class, a number below `classes`, and a positive weight.
+    pub fn new(
+        x: &'a Matrix,
+        class: &'a [usize],
+        weight: &'a [f64],
+        classes: usize,
+    ) -> Result<Self> {
+        let (n, d) = (x.rows(), x.cols());
+        if n == 0 {
+            return Err(Error::NoRows(" to learn from".to_owned()));
+        }
+        let known = class.iter().filter(|class| **class < classes).count();
+        let weighed = weight.iter().filter(|w| w.is_finite() && **w > 0.0).count();
+        let counts = [
+            ("columns to learn from", d, d.max(1)),
+            ("classes of the rows", class.len(), n),
+            ("rows of a class that exists", known, n),
+            ("weights of the rows", weight.len(), n),
+            ("positive weights of the rows", weighed, n),
+            ("classes to learn from", classes, classes.max(2)),
+        ];
+        match counts.into_iter().find(|(_, found, expected)| found != expected) {
+            Some((what, found, expected)) => {
+                Err(Error::Shape { what: what.to_owned(), found, expected })
+            }
+            None => Ok(Self { x, class, weight, classes }),
+        }
+    }
+
+    /// The rows. // (n, d)
+    pub fn x(&self) -> &'a Matrix {
+        self.x
+    }
+
+    /// The class of each row, below [`Sample::classes`].
+    pub fn class(&self) -> &'a [usize] {
+        self.class
+    }
+
+    /// The weight of each row, positive.
+    pub fn weight(&self) -> &'a [f64] {
+        self.weight
+    }
+
+    /// Number of classes, at least 2.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.x.rows()
+    }
+
+    /// Number of features.
+    pub fn features(&self) -> usize {
+        self.x.cols()
+    }
+
+    /// The same sample with the mapped rows `z` in place of its rows. // z: (n, any)
+    pub(crate) fn mapped<'z>(&self, z: &'z Matrix) -> Sample<'z>
+    where
+        'a: 'z,
+    {
+        Sample { x: z, ..*self }
+    }
+
+    /// All rows, with their own row indices.
+    pub(crate) fn all(&self) -> LabelledRows {
+        self.some(&(0..self.rows()).collect::<Vec<_>>(), 0)
+    }
+
+    /// Some of the rows, whose row indices count from `first` in the order given.
+    pub(crate) fn some(&self, rows: &[usize], first: usize) -> LabelledRows {
+        LabelledRows {
+            index: (first..first + rows.len()).collect(),
+            class: rows.iter().map(|&i| self.class[i]).collect(),
+            weight: rows.iter().map(|&i| self.weight[i]).collect(),
+        }
+    }
+}
+
+/// Rows of a kernel matrix with their classes and weights.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LabelledRows {
+    /// Row indices, ascending.
+    pub index: Vec<usize>,
+    /// Class of each.
+    pub class: Vec<usize>,
+    /// Weight of each, positive.
+    pub weight: Vec<f64>,
+}
+
+impl LabelledRows {
+    /// The rows at some positions.
+    pub fn at(&self, positions: &[usize]) -> Self {
+        Self {
+            index: positions.iter().map(|&p| self.index[p]).collect(),
+            class: positions.iter().map(|&p| self.class[p]).collect(),
+            weight: positions.iter().map(|&p| self.weight[p]).collect(),
+        }
+    }
+
+    /// The rows of classes i and j, with the label -1 for class i and +1 for class j.
+    pub fn of_pair(&self, (i, j): (usize, usize)) -> PairRows {
+        let mut rows = PairRows::default();
+        for (p, &class) in self.class.iter().enumerate() {
+            if class == i || class == j {
+                rows.index.push(self.index[p]);
+                rows.y.push(if class == j { 1.0 } else { -1.0 });
+                rows.weight.push(self.weight[p]);
+            }
+        }
+        rows
+    }
+}
+
+/// Rows with labels +-1 and weights: what the SVM of one pair of classes sees.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PairRows {
+    /// Row indices, ascending.
+    pub index: Vec<usize>,
+    /// +1 or -1 for each.
+    pub y: Vec<f64>,
+    /// Weight of each, positive.
+    pub weight: Vec<f64>,
+}
+
+/// The pairs (i, j) of classes with i < j, in the order (0, 1), (0, 2), .., (1, 2), ..
+pub fn pairs(classes: usize) -> Vec<(usize, usize)> {
+    (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j))).collect()
+}

@@ -1,0 +1,67 @@
+//! The matrix of the metric.
+
+use super::relevance::by_relevance;
+use crate::linalg::Matrix;
+use crate::model::Model;
+
+/// Most features that are shown if no other number is asked for.
+const MOST: usize = 40;
+
+/// M = L'L on standardised features, or the part of it that the most relevant features have.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MetricMatrix {
+    /// Names of the features that are shown, in the order of the columns of the data.
+    pub names: Vec<String>,
+    /// Their part of M. // (shown, shown)
+    pub values: Matrix,
+    /// How many features the model has.
+    pub features: usize,
+}
+
+impl MetricMatrix {
+    /// M of a model; of more than 40 features the 40 most relevant.
+    pub fn new(model: &Model) -> Self {
+        Self::most_relevant(model, MOST)
+    }
+
+    /// M of a model; of more than `most` features the most relevant.
+    pub fn most_relevant(model: &Model, most: usize) -> Self {
+        let names = model.schema().encoded_names();
+        let metric = model.acting_metric();
+        let mut shown = by_relevance(&metric.relevance());
+        shown.truncate(most);
+        shown.sort_unstable();
+        let m = metric.mahalanobis();
+        Self {
+            values: Matrix::from_fn(shown.len(), shown.len(), |i, j| m[(shown[i], shown[j])]),
+            names: shown.iter().map(|&k| names[k].clone()).collect(),
+            features: names.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Generator;
+    use crate::method::Method;
+
+    #[test]
+    fn the_part_of_the_most_relevant_features() {
+        let data = Generator { rows: 60, ..Default::default() }.generate().unwrap().data;
+        let model = Model::fit(&data, "pca+none".parse::<Method>().unwrap()).unwrap();
+        let m = model.acting_metric().mahalanobis();
+        let all = MetricMatrix::new(&model);
+        assert_eq!((all.values, all.names.len()), (m.clone(), 10));
+        let part = MetricMatrix::most_relevant(&model, 3);
+        assert_eq!((part.names.len(), part.values.rows(), part.features), (3, 3, 10));
+        let names = data.schema().encoded_names();
+        let place = |name: &String| names.iter().position(|n| n == name).unwrap();
+        let shown: Vec<usize> = part.names.iter().map(place).collect();
+        assert!(shown.is_sorted());
+        let least = shown.iter().map(|&k| m[(k, k)]).fold(f64::INFINITY, f64::min);
+        assert!((0..10).all(|k| shown.contains(&k) || m[(k, k)] <= least));
+        assert_eq!(part.values[(0, 2)], m[(shown[0], shown[2])]);
+    }
+}

@@ -1,0 +1,31 @@
+//! Figures as arrays: what a picture of a model shows, computed here once. Rust, the command and Python receive
+//! the arrays and only draw them.
+//!
+//! A figure needs a [`Model`](crate::Model) and, where it shows rows, these rows; how the model was learned does not
+//! matter. The crate `svml-plot` draws each of them.
+//!
+//! ```
+//! use svml::figures::{Map, Relevance, Trace};
+//! use svml::learners::Nca;
+//! use svml::{Generator, Method, Model};
+//!
+//! let data = Generator { rows: 100, ..Generator::default() }.generate()?.data;
+//! let model = Model::fit(&data, Method::neighbours_after(Nca { rank: Some(2), ..Nca::default() }, 5))?;
+//! let map = Map::new(&model, data.x(), None)?;
+//! assert_eq!(map.points.len(), 100);
+//! assert_eq!(Relevance::new(&model).names.len(), 10);
+//! assert!(Trace::new(&model).is_some());
+//! # Ok::<(), svml::Error>(())
+//! ```
+
+mod map;
+mod metric_matrix;
+mod relevance;
+mod reliability;
+mod trace;
+
+pub use map::{Map, Point};
+pub use metric_matrix::MetricMatrix;
+pub use relevance::Relevance;
+pub use reliability::{Bin, Reliability};
+pub use trace::Trace;

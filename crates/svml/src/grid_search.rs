@@ -1,0 +1,204 @@
+//! The usual alternative to learning a metric, for comparison: an SVM with an RBF kernel in the Euclidean
+//! metric, whose width and C are chosen from a grid by k-fold cross-validation.
+
+use rayon::prelude::*;
+
+use crate::data::folds::{self, Fold};
+use crate::data::{ClassWeight, LabelledRows, Sample, pairs};
+use crate::error::{Error, Result};
+use crate::kernel::{self, Gram};
+use crate::learners::parameters::{check, parameters};
+use crate::linalg::Matrix;
+use crate::loss::wrong;
+use crate::metric::{Form, Metric};
+use crate::multiclass::{decide, outputs, solve_pair, vote};
+use crate::run::Watch;
+use crate::svm::{BinarySvm, LARGE};
+
+parameters! {
+    /// A grid of widths and values of C, and the folds by which a setting is chosen.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GridSearch {
+        /// Kernel widths to try: sigma^2 in multiples of the number of features.
+        widths: Vec<f64> = vec![4.0, 2.0, 1.0, 0.5, 0.25], "a list of positive numbers";
+        /// Values of C to try.
+        costs: Vec<f64> = vec![0.1, 1.0, 10.0, 100.0], "a list of positive numbers";
+        /// Number of folds, at most one for each distinct row. 1 stands for a single split, as in the paper:
+        /// one half of each class trains, the other half validates.
+        folds: usize = 5, "an integer of at least 1";
+        /// Weights of the classes, in the SVMs and in the errors: none, balanced, or a weight for each class that
+        /// is named.
+        class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
+        /// Seed of the folds.
+        seed: u64 = 0, "an integer of at least 0";
+        /// Maximum number of bytes for the kernel matrix and the factorisations of the folds that are
+        /// trained at the same time.
+        memory_limit: u64 = 8 << 30, "a number of bytes";
+    }
+}
+
+/// What the cross-validation chose.
+#[derive(Clone, Debug)]
+pub struct GridChoice {
+    /// L = I/sigma.
+    pub metric: Metric,
+    /// C.
+    pub cost: f64,
+    /// Share of the validation rows misclassified, for each width (rows) and C (columns). Smoother settings
+    /// come first: widths descend, values of C ascend.
+    pub errors: Matrix,
+}
+
+/// Widths and costs must be in this range, where their inverses and squares are far from overflow.
+const RANGE: (f64, f64) = (1e-100, 1e100);
+
+impl GridSearch {
+    /// Checks every field.
+    pub fn validate(&self) -> Result<()> {
+        for (name, values) in [("widths", &self.widths), ("costs", &self.costs)] {
+            let (low, high) = RANGE;
+            let bad = values.iter().find(|v| !(low..=high).contains(*v));
+            if values.is_empty() || bad.is_some() {
+                return Err(Error::parameter(
+                    name,
+                    bad.map_or("an empty list".to_owned(), f64::to_string),
+                    format!("one or more positive numbers, from {low:e} to {high:e}"),
+                ));
+            }
+        }
+        check("folds", &self.folds, self.folds > 0, "at least 1")
+    }
+}
+
+/// If the kernel matrices of all widths take no more bytes than this, they are in memory at the same time
+/// and all settings are tried in parallel. Otherwise the widths are tried one after the other; the rows are
+/// then so many that a single width keeps all threads busy.
+const TOGETHER: u64 = 256 << 20;
+
+/// Chooses width and C for a sample. Equal errors go to the smoother setting: the larger width,
+/// then the smaller C.
+pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Result<GridChoice> {
+    let (x, n) = (sample.x(), sample.rows());
+    grid.validate()?;
+    let mut widths = grid.widths.clone();
+    widths.sort_by(|a, b| b.total_cmp(a));
+    let mut costs = grid.costs.clone();
+    costs.sort_by(f64::total_cmp);
+    let folds = match grid.folds {
+        1 => vec![folds::halves(sample.class())],
+        // There are at most as many folds as rows, and identical rows have been merged into one.
+        folds => folds::stratified(sample.class(), folds),
+    };
+    let all = sample.all();
+    let parts: Vec<Part> = (folds.iter())
+        .map(|Fold { train, valid }| Part { train: all.at(train), valid: all.at(valid) })
+        .collect();
+    let sphere = |width: f64| {
+        Metric::isotropic(Form::Sphere, x.cols(), (width * x.cols().max(1) as f64).sqrt().recip())
+    };
+    let spheres: Vec<Metric> = widths.iter().map(|&width| sphere(width)).collect::<Result<_>>()?;
+    let validated: f64 = parts.iter().flat_map(|part| &part.valid.weight).sum();
+    // The validation errors for each C, given the kernel matrix of one width.
+    let tried = |gram: &dyn Gram| -> Result<Vec<f64>> {
+        let wrong: Vec<Vec<f64>> = (parts.par_iter())
+            .map(|part| wrong_in_part(gram, sample.classes(), part, &costs))
+            .collect::<Result<_>>()?;
+        let share = |c: usize| wrong.iter().map(|part| part[c]).sum::<f64>();
+        Ok((0..costs.len()).map(|c| share(c) / validated.max(f64::MIN_POSITIVE)).collect())
+    };
+    let together = grid.memory_limit.min(TOGETHER);
+    let bytes = 8 * (n as u64).pow(2) * (widths.len() as u64 + 1);
+    let errors: Vec<Vec<f64>> = if bytes <= together {
+        let distances = kernel::backend().distances(x, watch)?;
+        (spheres.par_iter())
+            .map(|sphere| tried(&*distances.gram(sphere, watch)?))
+            .collect::<Result<_>>()?
+    } else {
+        // Distances are computed again for each width: to keep them would double the memory, and they
+        // take little time compared with the SVMs.
+        let mut gram = kernel::backend().gram(x, n, &spheres[0], watch)?;
+        let mut errors = vec![tried(&*gram)?];
+        for sphere in &spheres[1..] {
+            gram.set_metric(sphere)?;
+            errors.push(tried(&*gram)?);
+        }
+        errors
+    };
+    let errors = Matrix::from_rows(&errors)?;
+    let mut best = (0, 0);
+    for w in 0..widths.len() {
+        for c in 0..costs.len() {
+            if errors[(w, c)] < errors[best] {
+                best = (w, c);
+            }
+        }
+    }
+    Ok(GridChoice { metric: spheres[best.0].clone(), cost: costs[best.1], errors })
+}
+
+/// Training and validation rows of a fold, with their classes and weights.
+struct Part {
+    train: LabelledRows,
+    valid: LabelledRows,
+}
+
+/// A support set is small if at most one row in this many is in it.
+const FEW: usize = 3;
+
+/// Total weight of the misclassified validation rows of a fold, for each C. Where that saves time, the
+/// SVMs are warm-started from those of the previous C.
+fn wrong_in_part(gram: &dyn Gram, classes: usize, part: &Part, costs: &[f64]) -> Result<Vec<f64>> {
+    let rows: Vec<_> = pairs(classes).into_iter().map(|pair| part.train.of_pair(pair)).collect();
+    let LabelledRows { index, class, weight } = &part.valid;
+    let mut svms: Vec<BinarySvm> = Vec::new();
+    let mut errors = Vec::with_capacity(costs.len());
+    for &cost in costs {
+        svms = (rows.par_iter().enumerate())
+            .map(|(p, rows)| {
+                // For many rows the solver's own approximate support set is closer to the answer than
+                // the one for the previous C, unless the latter is small.
+                let n = rows.index.len();
+                let last = svms.get(p).filter(|m| n < LARGE || FEW * m.support.len() <= n);
+                let start = last.map(|svm| svm.support.as_slice());
+                Ok(solve_pair(gram, rows, cost, start)?.svm)
+            })
+            .collect::<Result<_>>()?;
+        let values = vote(&outputs(gram, index, &svms), classes);
+        errors.push(wrong(&decide(&values), class, weight));
+    }
+    Ok(errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Generator;
+
+    #[test]
+    fn errors_are_shares_for_any_number_of_folds() {
+        let data = Generator { rows: 90, ..Generator::default() }.generate().unwrap().data;
+        let weight = vec![1.0; 90];
+        let sample = Sample::new(data.x(), data.y(), &weight, 2).unwrap();
+        for folds in [1, 3, 5] {
+            let grid = GridSearch { folds, ..GridSearch::default() };
+            let choice = grid_search(&sample, &grid, &Watch::default()).unwrap();
+            assert!(choice.errors.as_slice().iter().all(|e| (0.0..=1.0).contains(e)));
+        }
+    }
+
+    #[test]
+    fn kernels_from_distances_are_those_of_the_metric() {
+        let x = Matrix::from_fn(70, 3, |i, k| ((i * 7 + k * 5) % 13) as f64 * 0.3);
+        let metric = Metric::isotropic(Form::Sphere, 3, 0.4).unwrap();
+        let watch = Watch::default();
+        let direct = kernel::backend().gram(&x, 70, &metric, &watch).unwrap();
+        let distances = kernel::backend().distances(&x, &watch).unwrap();
+        let derived = distances.gram(&metric, &watch).unwrap();
+        let rows: Vec<usize> = (0..70).collect();
+        let v: Vec<f64> = (0..70).map(|i| f64::from(i % 5) - 2.0).collect();
+        let pairs = direct.multiply(&rows, &rows, &v).into_iter();
+        for (a, b) in pairs.zip(derived.multiply(&rows, &rows, &v)) {
+            assert!((a - b).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What tests, benchmarks, the study and the command reach inside of the library. Nothing here is promised:
+//! it may change in any version.
+
+pub use crate::data::generate::subspace_found;
+pub use crate::data::read::{Suspect, UCI_SERVER, UCI_SETS, UciSet, read_text, suspects};
+pub use crate::data::{LabelledRows, PairRows, folds, pairs};
+pub use crate::learners::itml::{Pairs, Projection};
+pub use crate::learners::lmnn::{LmnnProblem, LmnnValue};
+pub use crate::learners::nca::NcaLoss;
+pub use crate::learners::parameters::Parameters;
+pub use crate::learners::pca::pca;
+pub use crate::model::{NearestNeighbours, libsvm_rows, write_atomically};
+pub use crate::run::Watch;
+
+macro_rules! open {
+    ($($module:ident),+) => {$(
+        #[allow(missing_docs)]
+        pub mod $module {
+            pub use crate::$module::*;
+        }
+    )+};
+}
+open!(calibrate, grid_search, kernel, linalg, loss, multiclass, optimise, svm, svml);

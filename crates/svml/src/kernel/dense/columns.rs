@@ -1,0 +1,197 @@
+//! Columns of K, each computed when it is first asked for: an SVM needs those of its support
+//! vectors, which may be few.
+
+use std::sync::{Mutex, OnceLock};
+
+use rayon::prelude::*;
+
+use super::{TILE_COLS, TILE_ROWS, sq_norms};
+use crate::linalg::{LANES, Matrix, exp_neg_sq_dist, four_products};
+
+/// What the entries of K are computed from.
+pub(super) enum Source<'a> {
+    /// The rows mapped by L, and their squared norms.
+    Mapped { z: Tiles, norms: Vec<f64> },
+    /// Squared Euclidean distances between all rows, and what they are multiplied by.
+    Distances { sq: &'a [f64], scale: f64 },
+}
+
+/// Rows in tiles that stay in the cache, each coordinate by coordinate, the last filled up with zeros.
+pub(super) struct Tiles {
+    data: Vec<f64>,
+    /// Rows in a tile, and coordinates of a row.
+    width: usize,
+    d: usize,
+}
+
+impl Tiles {
+    fn new(z: &Matrix) -> Self {
+        let d = z.cols();
+        let width = (TILE_ENTRIES / d.max(1)).clamp(LEAST_WIDTH, TILE_COLS).min(z.rows().max(1));
+        let width = width.next_multiple_of(LANES);
+        let mut data = vec![0.0; z.rows().div_ceil(width) * d * width];
+        for (i, row) in z.iter_rows().enumerate() {
+            let start = i / width * d * width + i % width;
+            data[start..].iter_mut().step_by(width).zip(row).for_each(|(out, z)| *out = *z);
+        }
+        Self { data, width, d }
+    }
+
+    fn coordinate(&self, i: usize, k: usize) -> f64 {
+        self.data[(i / self.width * self.d + k) * self.width + i % self.width]
+    }
+}
+
+impl Source<'_> {
+    pub fn mapped(z: &Matrix) -> Self {
+        Self::Mapped { z: Tiles::new(z), norms: sq_norms(z) }
+    }
+
+    fn rows(&self) -> usize {
+        match self {
+            Self::Mapped { norms, .. } => norms.len(),
+            Self::Distances { sq, .. } => sq.len().isqrt(),
+        }
+    }
+
+    /// Appends to each of `out` its column: k(x_i, x_j) for all i. An entry has the same bits whatever
+    /// is computed together with it.
+    fn compute(&self, columns: &[usize], out: &mut [Vec<f64>]) {
+        let n = self.rows();
+        match self {
+            Self::Mapped { z, norms } => {
+                // -2 z_j for four columns at a time, coordinate by coordinate; the last may be there twice.
+                let factors: Vec<Vec<f64>> = (columns.chunks(4))
+                    .map(|four| {
+                        let column = |c: usize| four[c.min(four.len() - 1)];
+                        (0..4 * z.d).map(|f| -2.0 * z.coordinate(column(f % 4), f / 4)).collect()
+                    })
+                    .collect();
+                let mut products = vec![0.0; 4 * z.width];
+                for (t, norms_of_tile) in norms.chunks(z.width).enumerate() {
+                    let tile = &z.data[t * z.d * z.width..(t + 1) * z.d * z.width];
+                    let fours = columns.chunks(4).zip(out.chunks_mut(4)).zip(&factors);
+                    for ((columns, out), factors) in fours {
+                        four_products(&mut products, factors, tile, z.width);
+                        let parts = products.chunks_exact_mut(z.width).zip(columns).zip(out);
+                        for ((part, &j), out) in parts {
+                            let part = &mut part[..norms_of_tile.len()];
+                            exp_neg_sq_dist(part, norms[j], norms_of_tile);
+                            out.extend_from_slice(part);
+                        }
+                    }
+                }
+                out.iter_mut().zip(columns).for_each(|(out, &j)| out[j] = 1.0);
+            }
+            Self::Distances { sq, scale } => {
+                let zeros = vec![0.0; n];
+                for (out, &j) in out.iter_mut().zip(columns) {
+                    out.extend(sq[j * n..(j + 1) * n].iter().map(|sq| scale * sq));
+                    exp_neg_sq_dist(out, 0.0, &zeros);
+                }
+            }
+        }
+    }
+}
+
+/// Values in a tile, and its least number of rows.
+const TILE_ENTRIES: usize = 1 << 15;
+const LEAST_WIDTH: usize = 64;
+
+/// K between all rows and those of them that may become support vectors.
+pub(super) struct Columns<'a> {
+    source: Source<'a>,
+    columns: Vec<OnceLock<Vec<f64>>>,
+    /// Columns of former kernels: fresh memory is slow to touch.
+    spare: Mutex<Vec<Vec<f64>>>,
+}
+
+impl<'a> Columns<'a> {
+    /// The first `count` rows have columns.
+    pub fn new(source: Source<'a>, count: usize) -> Self {
+        let columns = (0..count).map(|_| OnceLock::new()).collect();
+        Self { source, columns, spare: Mutex::default() }
+    }
+
+    /// Forgets all columns: K is another one now.
+    pub fn replace(&mut self, source: Source<'a>) {
+        self.source = source;
+        let old = self.columns.iter_mut().filter_map(OnceLock::take);
+        match self.spare.get_mut() {
+            Ok(spare) => spare.extend(old),
+            Err(_) => old.for_each(drop),
+        }
+    }
+
+    /// k(x_i, x_j) for all rows i.
+    pub fn get(&self, j: usize) -> &[f64] {
+        // Nothing in here waits for another task.
+        self.columns[j].get_or_init(|| self.compute(&[j]).pop().unwrap_or_default())
+    }
+
+    /// Computes together those of `wanted` that are not there yet.
+    pub fn prefetch(&self, wanted: &[usize]) {
+        let missing = wanted.iter().copied().filter(|&j| self.columns[j].get().is_none());
+        let missing: Vec<usize> = missing.collect();
+        missing.par_chunks(TILE_ROWS).for_each(|chunk| {
+            for (&j, column) in chunk.iter().zip(self.compute(chunk)) {
+                // Another task may have been first, with the same bits.
+                if let (Err(column), Ok(mut spare)) =
+                    (self.columns[j].set(column), self.spare.lock())
+                {
+                    spare.push(column);
+                }
+            }
+        });
+    }
+
+    fn compute(&self, columns: &[usize]) -> Vec<Vec<f64>> {
+        let mut out: Vec<Vec<f64>> = match self.spare.lock() {
+            Ok(mut spare) => {
+                let kept = spare.len().saturating_sub(columns.len());
+                spare.split_off(kept)
+            }
+            Err(_) => Vec::new(),
+        };
+        out.iter_mut().for_each(Vec::clear);
+        out.resize_with(columns.len(), || Vec::with_capacity(self.source.rows()));
+        self.source.compute(columns, &mut out);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_have_the_same_bits_whatever_is_computed_with_them() {
+        for (n, d) in [(1, 1), (70, 3), (701, 10), (130, 600)] {
+            let value = |i: usize, k: usize| ((i * 31 + k * 17) as f64 * 0.37).sin();
+            let z = Matrix::from_fn(n, d, |i, k| value(i, k) / d as f64);
+            let alone = Columns::new(Source::mapped(&z), n);
+            let together = Columns::new(Source::mapped(&z), n);
+            let halves: Vec<usize> = (0..n).step_by(2).chain((1..n).step_by(2)).collect();
+            halves.chunks(n.div_ceil(2)).for_each(|half| together.prefetch(half));
+            for j in 0..n {
+                assert_eq!(alone.get(j), together.get(j), "{n} {d} {j}");
+                for i in 0..n {
+                    assert_eq!(alone.get(j)[i], alone.get(i)[j], "{n} {d} {i} {j}");
+                    let sq: f64 = (0..d).map(|k| (z[(i, k)] - z[(j, k)]).powi(2)).sum();
+                    assert!((alone.get(j)[i] - (-sq).exp()).abs() < 1e-12, "{n} {d} {i} {j}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_kernel_has_other_columns() {
+        let z = Matrix::from_fn(5, 2, |i, k| (i + 3 * k) as f64);
+        let mut columns = Columns::new(Source::mapped(&z), 4);
+        columns.prefetch(&[0, 2]);
+        let half = Matrix::from_fn(5, 2, |i, k| 0.5 * z[(i, k)]);
+        columns.replace(Source::mapped(&half));
+        let fresh = Columns::new(Source::mapped(&half), 4);
+        (0..4).for_each(|j| assert_eq!(columns.get(j), fresh.get(j)));
+    }
+}

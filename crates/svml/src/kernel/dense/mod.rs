@@ -1,0 +1,440 @@
+//! K in memory, exact, on the processor.
+
+mod columns;
+mod distances;
+mod factor;
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+
+use super::{Backend, Distances, Factor, Gram, Outer, TILE_COLS, TILE_ROWS, rows_of, sq_norms};
+use crate::error::Result;
+use crate::linalg::{self, Block, Cholesky, Matrix, add_columns, dot};
+use crate::metric::{Form, Metric};
+use crate::run::Watch;
+use columns::{Columns, Source};
+use distances::SqDistances;
+use factor::DenseFactor;
+
+/// A parallel task is not worth its overhead below this many entries of K.
+const TASK_ENTRIES: usize = 1 << 16;
+/// Rows that are fewer than one in so many are picked one by one.
+const SPARSE: usize = 8;
+/// Added to the diagonal of the landmarks, so that close ones do no harm.
+const LANDMARK_RIDGE: f64 = 1e-6;
+
+/// The backend of kernel matrices in memory.
+pub(super) struct Dense;
+
+impl Backend for Dense {
+    fn gram<'a>(
+        &self,
+        x: &'a Matrix,
+        cols: usize,
+        metric: &Metric,
+        watch: &Watch,
+    ) -> Result<Box<dyn Gram + 'a>> {
+        Ok(Box::new(DenseGram::new(x, cols, metric, watch)?))
+    }
+
+    fn distances<'a>(&self, x: &'a Matrix, watch: &Watch) -> Result<Box<dyn Distances + 'a>> {
+        Ok(Box::new(SqDistances::new(x, watch)?))
+    }
+}
+
+/// The kernel matrix by its columns.
+pub(super) struct DenseGram<'a> {
+    x: &'a Matrix,
+    metric: Metric,
+    columns: Columns<'a>,
+    /// Buffers of factorisations that are no longer needed: fresh memory is slow to touch.
+    spare: Mutex<Vec<Vec<f64>>>,
+    pub(super) watch: Watch,
+}
+
+impl<'a> DenseGram<'a> {
+    /// The kernel between all rows of `x` and its first `cols` rows.
+    pub fn new(x: &'a Matrix, cols: usize, metric: &Metric, watch: &Watch) -> Result<Self> {
+        watch.check()?;
+        Ok(Self::from_source(x, cols, metric, Source::mapped(&metric.transform(x)), watch))
+    }
+
+    /// The kernel of a spherical metric from the squared distances between all rows.
+    pub(super) fn from_distances(
+        x: &'a Matrix,
+        sphere: &Metric,
+        sq: &'a [f64],
+        watch: &Watch,
+    ) -> Self {
+        let scale = sphere.values().first().map_or(1.0, |inverse| inverse * inverse);
+        Self::from_source(x, x.rows(), sphere, Source::Distances { sq, scale }, watch)
+    }
+
+    fn from_source(
+        x: &'a Matrix,
+        cols: usize,
+        metric: &Metric,
+        source: Source<'a>,
+        watch: &Watch,
+    ) -> Self {
+        let (metric, watch) = (metric.clone(), watch.clone());
+        Self { x, metric, columns: Columns::new(source, cols), spare: Mutex::default(), watch }
+    }
+
+    /// k(x_i, x_j) for all rows i.
+    pub(super) fn column(&self, j: usize) -> &[f64] {
+        self.columns.get(j)
+    }
+
+    /// A buffer of `len` values with arbitrary content.
+    pub(super) fn buffer(&self, len: usize) -> Vec<f64> {
+        let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
+        let mut buffer = spare.unwrap_or_default();
+        buffer.resize(len, 0.0);
+        buffer
+    }
+
+    pub(super) fn give_back(&self, buffer: Vec<f64>) {
+        if let Ok(mut spare) = self.spare.lock() {
+            spare.push(buffer);
+        }
+    }
+
+    /// Fills `out`, row after row, with K[set, set]; in parallel.
+    pub(super) fn gather_square(&self, out: &mut [f64], set: &[usize]) {
+        let width = set.len().max(1);
+        self.columns.prefetch(set);
+        let rows_per_task = TASK_ENTRIES.div_ceil(width);
+        out.par_chunks_mut(width * rows_per_task)
+            .zip(set.par_chunks(rows_per_task))
+            .for_each(|(out, rows)| self.gather_known(out, rows, set));
+    }
+
+    /// Fills `out`, row after row, with K[rows, cols], where `rows` have columns of their own: K is symmetric,
+    /// and its columns have the order of `out`.
+    fn gather_known(&self, out: &mut [f64], rows: &[usize], cols: &[usize]) {
+        for (out, &i) in out.chunks_exact_mut(cols.len().max(1)).zip(rows) {
+            let k = self.column(i);
+            out.iter_mut().zip(cols).for_each(|(out, &j)| *out = k[j]);
+        }
+    }
+
+    /// Fills `out`, row after row, with K[rows, cols].
+    fn gather(&self, out: &mut [f64], rows: &[usize], cols: &[usize]) {
+        /// Columns that are read side by side: a cache line of `out`.
+        const BESIDE: usize = 8;
+        let width = cols.len();
+        for (t, cols) in cols.chunks(BESIDE).enumerate() {
+            let k: Vec<&[f64]> = cols.iter().map(|&j| self.column(j)).collect();
+            for (out, &i) in out.chunks_exact_mut(width).zip(rows) {
+                let out = &mut out[t * BESIDE..];
+                out.iter_mut().zip(&k).for_each(|(out, k)| *out = k[i]);
+            }
+        }
+    }
+}
+
+/// The range from the first to the last of some rows, if they are a fair share of it: then a loop over all of
+/// it is faster than one over them.
+fn dense_range(rows: &[usize]) -> Option<Range<usize>> {
+    let range = *rows.iter().min()?..*rows.iter().max()? + 1;
+    (range.len() <= SPARSE * rows.len()).then_some(range)
+}
+
+impl Gram for DenseGram<'_> {
+    fn set_metric(&mut self, metric: &Metric) -> Result<()> {
+        self.watch.check()?;
+        self.metric = metric.clone();
+        self.columns.replace(Source::mapped(&metric.transform(self.x)));
+        Ok(())
+    }
+
+    fn prefetch(&self, cols: &[usize]) {
+        self.columns.prefetch(cols);
+    }
+
+    fn multiply(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64> {
+        self.columns.prefetch(cols);
+        let columns: Vec<&[f64]> = cols.iter().map(|&j| self.column(j)).collect();
+        let rows_per_task = TASK_ENTRIES.div_ceil(cols.len().max(1)).max(TILE_COLS);
+        let mut out = vec![0.0; rows.len()];
+        out.par_chunks_mut(rows_per_task).zip(rows.par_chunks(rows_per_task)).for_each(
+            |(out, rows)| match dense_range(rows) {
+                Some(range) => {
+                    let mut sums = vec![0.0; range.len()];
+                    add_columns(&mut sums, &columns, v, range.start);
+                    out.iter_mut().zip(rows).for_each(|(out, &i)| *out = sums[i - range.start]);
+                }
+                None => columns.iter().zip(v).for_each(|(k, v)| {
+                    out.iter_mut().zip(rows).for_each(|(out, &i)| *out += v * k[i]);
+                }),
+            },
+        );
+        out
+    }
+
+    fn multiply_transposed(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Vec<f64> {
+        self.columns.prefetch(cols);
+        let dense = dense_range(rows).map(|range| {
+            let mut dense = vec![0.0; range.len()];
+            rows.iter().zip(v).for_each(|(&i, &v)| dense[i - range.start] += v);
+            (range, dense)
+        });
+        let entry = |&j: &usize| {
+            let k = self.column(j);
+            match &dense {
+                Some((range, dense)) => dot(&k[range.clone()], dense),
+                None => rows.iter().zip(v).map(|(&i, v)| v * k[i]).sum(),
+            }
+        };
+        let cols_per_task = TASK_ENTRIES.div_ceil(rows.len().max(1));
+        cols.par_iter().with_min_len(cols_per_task).map(entry).collect()
+    }
+
+    fn factor<'a>(&'a self, set: &[usize], ridge: &[f64]) -> Result<Box<dyn Factor + 'a>> {
+        Ok(Box::new(DenseFactor::new(self, set, ridge)?))
+    }
+
+    /// With W = (left right') o K, the derivative in L is -2 L Q, where
+    /// Q = sum_ij W_ij (x_i - x_j)(x_i - x_j)'
+    ///   = X_r' diag(W 1) X_r + X_c' diag(W' 1) X_c - X_r' W X_c - X_c' W' X_r.
+    fn contract(&self, weights: &[Outer<'_>]) -> Vec<f64> {
+        let z = match self.metric.form() {
+            Form::Rank(_) => self.metric.transform(self.x),
+            _ => Matrix::default(),
+        };
+        let parts: Vec<Matrix> = weights
+            .par_iter()
+            .filter(|outer| !outer.rows.is_empty() && !outer.cols.is_empty())
+            .map(|outer| match self.metric.form() {
+                Form::Sphere | Form::Diagonal => self.diagonal_of_q(outer),
+                Form::Full => self.q(outer),
+                Form::Rank(_) => self.l_times_q(outer, &z),
+            })
+            .collect();
+        self.minus_two_l_times(sum_in_order(parts))
+    }
+
+    fn weighted_differences(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix {
+        let d = self.x.cols();
+        let left = vec![1.0; rows.len()];
+        let outer = Outer { rows, left: &left, cols, right: v };
+        let Weighted { forward, .. } = self.weigh(&outer, self.x, false);
+        Matrix::from_fn(rows.len(), d, |i, k| {
+            forward[(i, d)] * self.x[(rows[i], k)] - forward[(i, k)]
+        })
+    }
+
+    /// Z = K[rows, landmarks] R'^-1 with R R' = K[landmarks, landmarks].
+    fn nystrom_features(&self, rows: &[usize], landmarks: &[usize]) -> Result<Matrix> {
+        let m = landmarks.len();
+        let mut k = vec![0.0; m * m];
+        self.gather_square(&mut k, landmarks);
+        k.iter_mut().step_by(m + 1).for_each(|k| *k += LANDMARK_RIDGE);
+        let cholesky = Cholesky::new(k, m, LANDMARK_RIDGE, &self.watch)?;
+        let mut z = Matrix::zeros(rows.len(), m);
+        let rows_per_task = TASK_ENTRIES.div_ceil(m.max(1));
+        let tasks = z.as_mut_slice().par_chunks_mut((rows_per_task * m).max(1));
+        tasks
+            .zip(rows.par_chunks(rows_per_task))
+            .for_each(|(z, rows)| self.gather(z, rows, landmarks));
+        cholesky.solve_lower(z.as_mut_slice());
+        self.watch.check()?;
+        Ok(z)
+    }
+}
+
+/// The sum of matrices of one shape, added in their order; an empty matrix if there are none.
+fn sum_in_order(parts: Vec<Matrix>) -> Matrix {
+    let mut parts = parts.into_iter();
+    let mut sum = parts.next().unwrap_or_default();
+    for part in parts {
+        sum.as_mut_slice().iter_mut().zip(part.as_slice()).for_each(|(sum, part)| *sum += part);
+    }
+    sum
+}
+
+/// How a matrix of weights W = (left right') o K acts on the rows of a matrix Y.
+struct Weighted {
+    /// [W Y_c, W 1] // (rows, columns of Y + 1)
+    forward: Matrix,
+    /// [W' Y_r, W' 1] // (cols, columns of Y + 1), or only W' 1
+    backward: Matrix,
+}
+
+impl DenseGram<'_> {
+    /// Since W = diag(left) K diag(right), W Y is K times the scaled rows of Y, scaled again:
+    /// W itself is never formed. `both` asks for W' Y_r besides W' 1.
+    fn weigh(&self, outer: &Outer<'_>, y: &Matrix, both: bool) -> Weighted {
+        /// Tasks to share the work between; fixed, so that the sums have a fixed order.
+        const TASKS: usize = 32;
+        self.columns.prefetch(outer.cols);
+        let (rows, cols) = (outer.rows.len(), outer.cols.len());
+        let right = scaled_rows(y, outer.cols, outer.right, true);
+        let left = scaled_rows(y, outer.rows, outer.left, both);
+        let width = right.cols();
+        let mut forward = Matrix::zeros(rows, width);
+        let rows_per_task = rows.div_ceil(TASKS).next_multiple_of(TILE_ROWS);
+        let partial: Vec<Matrix> = forward
+            .as_mut_slice()
+            .par_chunks_mut(rows_per_task * width)
+            .enumerate()
+            .map(|(task, forward)| {
+                let mut backward = Matrix::zeros(cols, left.cols());
+                let mut tile = vec![0.0; TILE_ROWS.min(rows) * cols];
+                for (t, forward) in forward.chunks_mut(TILE_ROWS * width).enumerate() {
+                    let first = task * rows_per_task + t * TILE_ROWS;
+                    let count = forward.len() / width;
+                    let some = &outer.rows[first..first + count];
+                    match outer.rows == outer.cols {
+                        true => self.gather_known(&mut tile, some, outer.cols),
+                        false => self.gather(&mut tile, some, outer.cols),
+                    }
+                    let k = Block::new(&tile, count, cols, cols);
+                    linalg::product(forward, width, 1.0, k, (&right).into());
+                    for (forward, &l) in forward.chunks_exact_mut(width).zip(&outer.left[first..]) {
+                        forward.iter_mut().for_each(|v| *v *= l);
+                    }
+                    let left = rows_of(&left, first, count);
+                    linalg::add_product(&mut backward, k.t(), left);
+                }
+                backward
+            })
+            .collect();
+        let mut backward = Matrix::zeros(cols, left.cols());
+        for part in partial {
+            backward.as_mut_slice().iter_mut().zip(part.as_slice()).for_each(|(b, p)| *b += p);
+        }
+        for (j, r) in outer.right.iter().enumerate() {
+            backward.row_mut(j).iter_mut().for_each(|v| *v *= r);
+        }
+        Weighted { forward, backward }
+    }
+
+    /// From what the form needs of Q (its diagonal, all of it, or L Q; empty for zero) to -2 L Q in
+    /// the values of the metric.
+    fn minus_two_l_times(&self, q: Matrix) -> Vec<f64> {
+        let l = self.metric.values();
+        if q.as_slice().is_empty() {
+            return vec![0.0; l.len()];
+        }
+        let mut gradient = match self.metric.form() {
+            Form::Sphere => vec![l[0] * q.as_slice().iter().sum::<f64>()],
+            Form::Diagonal => l.iter().zip(q.as_slice()).map(|(l, q)| l * q).collect(),
+            Form::Full => {
+                linalg::multiply((&self.metric.components()).into(), (&q).into()).into_vec()
+            }
+            Form::Rank(_) => q.into_vec(),
+        };
+        gradient.iter_mut().for_each(|v| *v *= -2.0);
+        gradient
+    }
+
+    /// The contraction for symmetric weights D o K[set, set] that come in blocks of rows: `fill`
+    /// writes rows `first..` of D. Q = 2 (X' diag(W 1) X - X' W X) with W = D o K.
+    pub(super) fn contract_symmetric(
+        &self,
+        set: &[usize],
+        fill: impl Fn(usize, &mut [f64]) + Sync,
+    ) -> Vec<f64> {
+        let (n, d) = (set.len(), self.x.cols());
+        let x = self.x.select_rows(set);
+        let mapped = match self.metric.form() {
+            Form::Rank(_) => self.metric.transform(&x),
+            _ => Matrix::default(),
+        };
+        let y = if mapped.rows() > 0 { &mapped } else { &x };
+        let right = scaled_rows(y, &(0..n).collect::<Vec<_>>(), &vec![1.0; n], true);
+        let width = right.cols();
+        let parts: Vec<Matrix> = (0..n.div_ceil(TILE_ROWS))
+            .into_par_iter()
+            .map(|t| {
+                let first = t * TILE_ROWS;
+                let rows = &set[first..n.min(first + TILE_ROWS)];
+                let mut w = vec![0.0; rows.len() * n];
+                fill(first, &mut w);
+                for (w, &i) in w.chunks_exact_mut(n).zip(rows) {
+                    let k = self.column(i);
+                    w.iter_mut().zip(set).for_each(|(w, &j)| *w *= k[j]);
+                }
+                let wy = linalg::multiply(Block::new(&w, rows.len(), n, n), (&right).into());
+                // 2 (diag(W 1) Y - W Y) on these rows. // (rows, columns of Y)
+                let side = Matrix::from_fn(rows.len(), width - 1, |i, k| {
+                    2.0 * (wy[(i, width - 1)] * y[(first + i, k)] - wy[(i, k)])
+                });
+                let x = rows_of(&x, first, rows.len());
+                match self.metric.form() {
+                    Form::Sphere | Form::Diagonal => Matrix::from_fn(1, d, |_, k| {
+                        (0..rows.len()).map(|i| side[(i, k)] * self.x[(rows[i], k)]).sum()
+                    }),
+                    // 2 Y' (diag(W 1) - W) X: Q for Y = X, and L Q for Y = Z.
+                    Form::Full | Form::Rank(_) => linalg::multiply(Block::from(&side).t(), x),
+                }
+            })
+            .collect();
+        self.minus_two_l_times(sum_in_order(parts))
+    }
+
+    /// The diagonal of Q. // (1, d)
+    fn diagonal_of_q(&self, outer: &Outer<'_>) -> Matrix {
+        let d = self.x.cols();
+        let Weighted { forward, backward } = self.weigh(outer, self.x, false);
+        let mut q = Matrix::zeros(1, d);
+        let sums = q.row_mut(0);
+        for (&i, wx) in outer.rows.iter().zip(forward.iter_rows()) {
+            let x = self.x.row(i);
+            (0..d).for_each(|k| sums[k] += x[k] * (wx[d] * x[k] - 2.0 * wx[k]));
+        }
+        for (&j, w) in outer.cols.iter().zip(backward.as_slice()) {
+            sums.iter_mut().zip(self.x.row(j)).for_each(|(q, x)| *q += w * x * x);
+        }
+        q
+    }
+
+    /// Q as H + H' + X_c' diag(W' 1) X_c with H = X_r' (diag(W 1) X_r / 2 - W X_c). // (d, d)
+    fn q(&self, outer: &Outer<'_>) -> Matrix {
+        let d = self.x.cols();
+        let Weighted { forward, backward } = self.weigh(outer, self.x, false);
+        let x_r = self.x.select_rows(outer.rows);
+        let half = Matrix::from_fn(outer.rows.len(), d, |i, k| {
+            0.5 * forward[(i, d)] * x_r[(i, k)] - forward[(i, k)]
+        });
+        let h = linalg::multiply(Block::from(&x_r).t(), (&half).into());
+        let x_c = self.x.select_rows(outer.cols);
+        let scaled = scaled_rows(self.x, outer.cols, backward.as_slice(), true);
+        let c = linalg::multiply(Block::from(&x_c).t(), (&scaled).into());
+        Matrix::from_fn(d, d, |i, j| h[(i, j)] + h[(j, i)] + c[(i, j)])
+    }
+
+    /// L Q = (diag(W 1) Z_r - W Z_c)' X_r + (diag(W' 1) Z_c - W' Z_r)' X_c: products with K have
+    /// r columns where those of the full form have d. // (rank, d)
+    fn l_times_q(&self, outer: &Outer<'_>, z: &Matrix) -> Matrix {
+        let rank = z.cols();
+        let Weighted { forward, backward } = self.weigh(outer, z, true);
+        let side = |weighted: &Matrix, rows: &[usize]| {
+            let left = Matrix::from_fn(rows.len(), rank, |i, k| {
+                weighted[(i, rank)] * z[(rows[i], k)] - weighted[(i, k)]
+            });
+            linalg::multiply(Block::from(&left).t(), (&self.x.select_rows(rows)).into())
+        };
+        let mut sum = side(&forward, outer.rows);
+        let c = side(&backward, outer.cols);
+        sum.as_mut_slice().iter_mut().zip(c.as_slice()).for_each(|(sum, c)| *sum += c);
+        sum
+    }
+}
+
+/// The named rows of `y`, each times its scale, followed by a column with the scales themselves;
+/// only that column if not `all`.
+fn scaled_rows(y: &Matrix, rows: &[usize], scales: &[f64], all: bool) -> Matrix {
+    let width = if all { y.cols() } else { 0 };
+    let mut out = Matrix::zeros(rows.len(), width + 1);
+    for (i, (&row, &scale)) in rows.iter().zip(scales).enumerate() {
+        let out = out.row_mut(i);
+        out.iter_mut().zip(y.row(row)).for_each(|(out, y)| *out = scale * y);
+        out[width] = scale;
+    }
+    out
+}

@@ -1,0 +1,455 @@
+//! Large margin nearest neighbours (Weinberger, Blitzer and Saul; section 3.2 of the paper).
+//!
+//! The target neighbours j of a row i are its k nearest of the same class in the Euclidean metric.
+//! With w the weights of rows and `q = |L(x - z)|^2`, the problem solved is that of the paper,
+//!
+//! ```text
+//! min over M = L'L   sum_i w_i sum_{j target of i} ( q_ij + mu sum_{l of another class} w_l [1 + q_ij - q_il]+ )
+//! ```
+//!
+//! A weight has the same effect as repeating the row, both as a row i with targets and as an impostor l.
+//! (metric-learn minimises rho times this, with mu = (1 - rho)/rho and rho its `regularization`.)
+//!
+//! It is convex in M and has kinks. The hinge is smoothed over a width delta,
+//! `h(s) = max_{0 <= a <= 1} a s - delta a^2 / 2`, and minimised over L, which keeps M semidefinite.
+//! The derivative in M is `Q = A - sum_t a_t B_t` with A the sum of the `w_i (x_i - x_j)(x_i - x_j)'`,
+//! `B_t = (x_i - x_l)(x_i - x_l)' - (x_i - x_j)(x_i - x_j)'` and `0 <= a_t <= mu w_i w_l` for a triple
+//! t = (i, j, l); in L it is 2 L Q.
+//!
+//! The dual problem, `max sum_t a_t` over those a for which Q is positive semidefinite, certifies the
+//! optimum: the a_t at any L, multiplied by a factor that makes Q semidefinite, give a lower bound. Delta
+//! is reduced until the duality gap between the loss and this bound is within the tolerance; a gap of 1e-3
+//! says that no metric can have a loss that is lower by more than a thousandth. If L has fewer rows than
+//! columns, the bound still holds but the loss does not reach it.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::by_class::{RowsByClass, metric_of};
+use super::parameters::{check, check_positive, check_rank, check_tolerance, parameters, to_json};
+use super::step_log::StepLog;
+use super::{Init, Learned, Learner};
+use crate::data::Sample;
+use crate::error::{Error, Remedy, Result};
+use crate::linalg::{self, Block, Matrix, add_scaled, closer_than, dot};
+use crate::metric::Form;
+use crate::optimise::{Accepted, Limits, Objective, Optimiser, Watched, minimise};
+use crate::run::{Run, Stop, Watch};
+
+parameters! {
+    /// Parameters of large margin nearest neighbours.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Lmnn {
+        /// Number k of target neighbours of each row; in a class of fewer than k + 1 rows, all other rows of
+        /// the class.
+        neighbours: usize = 3, "an integer of at least 1";
+        /// Weight mu of the impostors in the loss.
+        mu: f64 = 1.0, "a positive number";
+        /// Number of rows of L, the dimensions that it maps into. None: as many as there are features.
+        rank: Option<usize> = None, "an integer of at least 1, or none";
+        /// Where L starts: identity or scaled.
+        #[alias = "initial"]
+        init: Init = Init::Identity, "identity or scaled";
+        /// How the loss is minimised: lbfgs or conjugate_gradients.
+        optimiser: Optimiser = Optimiser::Lbfgs, "lbfgs or conjugate_gradients";
+        /// Maximum number of accepted steps.
+        max_iterations: usize = 1000, "an integer of at least 0";
+        /// Learning ends when the duality gap, relative to the loss, is at most this.
+        tolerance: f64 = 1e-3, "a number of at least 0";
+    }
+}
+
+/// Length of the first step, where L is of order one.
+const FIRST_STEP: f64 = 0.1;
+/// Width of the smoothed hinge at the start, and the factor by which it is narrowed.
+const WIDEST: f64 = 0.5;
+const NARROWER: f64 = 0.25;
+/// The hinge is not narrowed below this width, where rounding errors dominate.
+const NARROWEST: f64 = 1e-9;
+
+impl Learner for Lmnn {
+    fn name(&self) -> &str {
+        "lmnn"
+    }
+
+    fn title(&self) -> &str {
+        "large margin nearest neighbours"
+    }
+
+    fn parameters(&self) -> serde_json::Value {
+        to_json(self)
+    }
+
+    fn max_steps(&self) -> Option<usize> {
+        Some(self.max_iterations)
+    }
+
+    fn validate(&self, features: usize) -> Result<()> {
+        check_rank(self.rank, features)?;
+        self.init.check_without_svm()?;
+        check("neighbours", &self.neighbours, self.neighbours > 0, "at least 1")?;
+        check_positive("mu", self.mu)?;
+        check_tolerance(self.tolerance)
+    }
+
+    fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
+        self.validate(sample.features())?;
+        let form = self.rank.map_or(Form::Full, Form::Rank);
+        let initial = self.init.metric(sample, form)?.components();
+        let (r, d) = (initial.rows(), initial.cols());
+        let problem = LmnnProblem::new(sample, self.neighbours, self.mu, run.watch())?;
+        let mut theta = initial.into_vec();
+        let mut descent = Descent {
+            problem: &problem,
+            shape: (r, d),
+            width: WIDEST,
+            tolerance: self.tolerance,
+            last: None,
+            bound: 0.0,
+            finished: false,
+            entered: false,
+            log: StepLog::new(run),
+        };
+        let ended = loop {
+            let steps = descent.log.steps();
+            let limits = Limits {
+                iterations: self.max_iterations.saturating_sub(steps),
+                tolerance: 0.0,
+                least_size: 0.0,
+                first_step: FIRST_STEP,
+            };
+            descent.entered = false;
+            match minimise(self.optimiser, &mut descent, &mut theta, limits) {
+                // The minimum for this width is found, but the duality gap is still above the tolerance.
+                Ok(Stop::Tolerance | Stop::Minimum)
+                    if !descent.finished && descent.width > NARROWEST =>
+                {
+                    descent.width *= NARROWER;
+                }
+                ended => break ended,
+            }
+        };
+        let l_of = |theta: &[f64]| Matrix::new(r, d, theta.to_vec());
+        descent.log.finish(ended, |theta| metric_of(l_of(theta)?))
+    }
+}
+
+struct Descent<'a, 'b, 'c> {
+    problem: &'a LmnnProblem,
+    shape: (usize, usize),
+    /// Width delta of the smoothed hinge.
+    width: f64,
+    tolerance: f64,
+    /// The last point that was evaluated, with its loss and derivative.
+    last: Option<(Vec<f64>, LmnnValue)>,
+    /// The best lower bound on the loss so far.
+    bound: f64,
+    /// Whether a step has been accepted with the present width.
+    entered: bool,
+    /// Whether the duality gap is within the tolerance.
+    finished: bool,
+    log: StepLog<'b, 'c>,
+}
+
+impl Objective for Descent<'_, '_, '_> {
+    fn evaluate(&mut self, theta: &[f64], gradient: &mut [f64]) -> Result<f64> {
+        let (r, d) = self.shape;
+        let l = Matrix::new(r, d, theta.to_vec())?;
+        let evaluation = self.problem.evaluate(&l, self.width, self.log.watch())?;
+        let d_l = linalg::multiply((&l).into(), (&evaluation.q).into());
+        gradient.iter_mut().zip(d_l.as_slice()).for_each(|(g, d)| *g = 2.0 * d);
+        let value = evaluation.smoothed;
+        self.last = Some((theta.to_vec(), evaluation));
+        Ok(value)
+    }
+}
+
+impl Watched for Descent<'_, '_, '_> {
+    fn accept(&mut self, accepted: &Accepted<'_>) -> Result<Option<Stop>> {
+        if self.last.as_ref().is_none_or(|(theta, _)| theta != accepted.x) {
+            self.evaluate(accepted.x, &mut vec![0.0; accepted.x.len()])?;
+        }
+        let Some((_, evaluation)) = &self.last else {
+            return Ok(None);
+        };
+        let (bound, smoothed_bound) = self.problem.bounds(evaluation);
+        let LmnnValue { loss, smoothed, .. } = *evaluation;
+        self.bound = self.bound.max(bound);
+        let gap = (loss - self.bound) / loss.max(f64::MIN_POSITIVE);
+        // The first point with a new width is the last point with the width before, already in the log.
+        let repeated = !std::mem::replace(&mut self.entered, true) && self.width < WIDEST;
+        if !repeated && let Some(stop) = self.log.record(accepted, loss, Some(gap)) {
+            return Ok(Some(stop));
+        }
+        self.finished = gap <= self.tolerance;
+        if self.finished {
+            return Ok(Some(Stop::Tolerance));
+        }
+        // If at least half of the remaining gap is due to the smoothing, a narrower hinge is needed.
+        let due = smoothed - smoothed_bound <= 0.5 * (loss - bound) && self.width > NARROWEST;
+        Ok(due.then_some(Stop::Minimum))
+    }
+}
+
+/// The problem on a sample: its rows, targets and weights.
+pub struct LmnnProblem {
+    rows: RowsByClass,
+    mu: f64,
+    /// Target neighbours of each row.
+    targets: Vec<Vec<usize>>,
+    /// A = sum_i w_i sum_j (x_i - x_j)(x_i - x_j)'. // (d, d)
+    pull: Matrix,
+    /// T such that T A T' is the identity: the eigenvectors of A whose eigenvalues are not zero, as rows,
+    /// each divided by the square root of its eigenvalue. // (rank of A, d)
+    whitener: Matrix,
+}
+
+/// Loss and derivative at one L.
+pub struct LmnnValue {
+    /// The loss with the exact hinge.
+    pub loss: f64,
+    /// The loss with the smoothed hinge.
+    pub smoothed: f64,
+    /// Derivative of the smoothed loss in M. // (d, d)
+    pub q: Matrix,
+    /// Sum of the a_t.
+    dual: f64,
+    /// Sum of delta a_t^2 / (2 mu w_i w_l): what the smoothing subtracts from the dual value.
+    dual_smoothing: f64,
+}
+
+impl LmnnProblem {
+    /// Finds the targets: the `neighbours` nearest rows of the same class. Among rows at the same distance, to
+    /// single precision, the first ones are taken.
+    pub fn new(sample: &Sample<'_>, neighbours: usize, mu: f64, watch: &Watch) -> Result<Self> {
+        let rows = RowsByClass::new(sample);
+        let (n, d) = (rows.x.rows(), rows.x.cols());
+        let points = rows.x.transpose();
+        let targets: Vec<Vec<usize>> = (0..n)
+            .into_par_iter()
+            .map(|i| {
+                watch.check()?;
+                let own = rows.classes[rows.class[i]].clone();
+                let mut sq = vec![0.0; own.len()];
+                linalg::sq_dists(&mut sq, rows.x.row(i), &points, own.start);
+                let mut order: Vec<usize> = (0..own.len()).filter(|j| own.start + j != i).collect();
+                // Distances are compared in single precision, so that rounding does not decide between
+                // rows at the same distance.
+                let key = |j: &usize| (sq[*j] as f32, *j);
+                let nearer = |a: &usize, b: &usize| {
+                    let (a, b) = (key(a), key(b));
+                    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+                };
+                let k = neighbours.min(order.len());
+                if k < order.len() {
+                    order.select_nth_unstable_by(k, nearer);
+                    order.truncate(k);
+                }
+                order.sort_unstable_by(nearer);
+                Ok(order.into_iter().map(|j| own.start + j).collect())
+            })
+            .collect::<Result<_>>()?;
+        let mut w_x = Matrix::zeros(n, d);
+        let mut margins = vec![0.0; n];
+        for (i, targets) in targets.iter().enumerate() {
+            for &j in targets {
+                add_scaled(w_x.row_mut(i), rows.weight[i], rows.x.row(j));
+                margins[i] += rows.weight[i];
+                margins[j] += rows.weight[i];
+            }
+        }
+        let pull = rows.contract(&w_x, &margins);
+        let whitener = whitener(&pull).ok_or_else(|| Error::Numerical {
+            what: "the squared differences of rows are not finite".to_owned(),
+            remedy: Remedy::RescaleColumn,
+        })?;
+        Ok(Self { rows, mu, targets, pull, whitener })
+    }
+
+    /// Loss, smoothed loss and derivative at L with a hinge smoothed over `width`.
+    pub fn evaluate(&self, l: &Matrix, width: f64, watch: &Watch) -> Result<LmnnValue> {
+        /// Rows of a tile of distances, and number of tasks that share the work. Both are fixed, so that
+        /// sums have the same order for any number of threads.
+        const TILE_ROWS: usize = 32;
+        const TASKS: usize = 32;
+        let (n, d) = (self.rows.x.rows(), self.rows.x.cols());
+        let z = linalg::multiply((&self.rows.x).into(), Block::from(l).t());
+        let norms: Vec<f64> = z.iter_rows().map(|z| dot(z, z)).collect();
+        let rows_per_task = n.div_ceil(TILE_ROWS).div_ceil(TASKS) * TILE_ROWS;
+        let mut w_x = Matrix::zeros(n, d);
+        let parts: Vec<Part> = w_x
+            .as_mut_slice()
+            .par_chunks_mut((rows_per_task * d).max(1))
+            .enumerate()
+            .map(|(task, w_x)| {
+                let mut part = Part { margins: vec![0.0; n], ..Part::default() };
+                let mut tile = vec![0.0; TILE_ROWS.min(n) * n];
+                for (t, w_x) in w_x.chunks_mut(TILE_ROWS * d).enumerate() {
+                    watch.check()?;
+                    let first = task * rows_per_task + t * TILE_ROWS;
+                    let count = w_x.len() / d;
+                    let block = Block::rows(&z, first, count);
+                    for columns in self.columns(first..first + count) {
+                        let (start, others) =
+                            (columns.start, Block::rows(&z, columns.start, columns.len()));
+                        linalg::product(&mut tile[start..], n, -2.0, block, others.t());
+                    }
+                    let tile = tile.chunks_exact(n);
+                    for (i, (row, w_x)) in tile.zip(w_x.chunks_exact_mut(d)).enumerate() {
+                        self.row(first + i, row, &z, &norms, width, w_x, &mut part);
+                    }
+                }
+                Ok(part)
+            })
+            .collect::<Result<_>>()?;
+        let mut sum = Part { margins: vec![0.0; n], ..Part::default() };
+        for part in parts {
+            sum.loss += part.loss;
+            sum.smoothed += part.smoothed;
+            sum.dual += part.dual;
+            sum.dual_smoothing += part.dual_smoothing;
+            sum.margins.iter_mut().zip(part.margins).for_each(|(sum, part)| *sum += part);
+        }
+        let mut q = self.rows.contract(&w_x, &sum.margins);
+        q.as_mut_slice().iter_mut().zip(self.pull.as_slice()).for_each(|(q, a)| *q += a);
+        let lq = linalg::multiply(l.into(), (&self.pull).into());
+        let pull = dot(lq.as_slice(), l.as_slice());
+        Ok(LmnnValue {
+            loss: pull + sum.loss,
+            smoothed: pull + sum.smoothed,
+            q,
+            dual: sum.dual,
+            dual_smoothing: sum.dual_smoothing,
+        })
+    }
+
+    /// The rows that can be impostors of some of `rows`: all rows of other classes if `rows` are of one class,
+    /// otherwise all rows.
+    fn columns(&self, rows: Range<usize>) -> [Range<usize>; 2] {
+        let n = self.rows.class.len();
+        let (first, last) = (self.rows.class[rows.start], self.rows.class[rows.end - 1]);
+        let own = &self.rows.classes[first];
+        if first == last { [0..own.start, own.end..n] } else { [0..n, n..n] }
+    }
+
+    /// Adds the terms of row i and its impostors l to the loss and to W 1 + W' 1 (both in `part`), and to row i
+    /// of W X (`w_x`), where W has -a_t at (i, l) and a_t at (i, j). `row[l]` is -2 z_i'z_l.
+    #[allow(clippy::too_many_arguments)]
+    fn row(
+        &self,
+        i: usize,
+        row: &[f64],
+        z: &Matrix,
+        norms: &[f64],
+        width: f64,
+        w_x: &mut [f64],
+        part: &mut Part,
+    ) {
+        let rows = &self.rows;
+        let targets = &self.targets[i];
+        // 1 + q_ij: a row of another class that is nearer than this is an impostor.
+        let reach = |&j: &usize| {
+            1.0 + z.row(i).iter().zip(z.row(j)).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
+        };
+        let reaches: Vec<f64> = targets.iter().map(reach).collect();
+        let furthest = reaches.iter().copied().fold(0.0, f64::max);
+        if furthest == 0.0 {
+            return;
+        }
+        let own = rows.classes[rows.class[i]].clone();
+        let Part { found, .. } = part;
+        found.clear();
+        closer_than(&row[..own.start], norms[i], &norms[..own.start], furthest, 0, found);
+        closer_than(&row[own.end..], norms[i], &norms[own.end..], furthest, own.end, found);
+        let mut pulled = vec![0.0; targets.len()];
+        for &(l, q) in &part.found {
+            let most = self.mu * rows.weight[i] * rows.weight[l];
+            let mut pushed = 0.0;
+            for (pulled, reach) in pulled.iter_mut().zip(&reaches) {
+                let s = reach - q;
+                if s > 0.0 {
+                    let a = (s / width).min(1.0);
+                    part.loss += most * s;
+                    part.smoothed += most * a * (s - 0.5 * width * a);
+                    part.dual_smoothing += most * 0.5 * width * a * a;
+                    pushed += most * a;
+                    *pulled += most * a;
+                }
+            }
+            if pushed > 0.0 {
+                part.dual += pushed;
+                part.margins[l] -= pushed;
+                part.margins[i] -= pushed;
+                add_scaled(w_x, -pushed, rows.x.row(l));
+            }
+        }
+        for (&j, &pulled) in targets.iter().zip(&pulled) {
+            part.margins[i] += pulled;
+            part.margins[j] += pulled;
+            add_scaled(w_x, pulled, rows.x.row(j));
+        }
+    }
+
+    /// Lower bounds, from the dual, on the minimum of the loss and on that of the smoothed loss.
+    fn bounds(&self, evaluation: &LmnnValue) -> (f64, f64) {
+        let share = self.feasible_share(&evaluation.q);
+        let LmnnValue { dual, dual_smoothing, .. } = evaluation;
+        (share * dual, share * (dual - share * dual_smoothing))
+    }
+
+    /// The largest share s <= 1 of the a_t for which A - s sum_t a_t B_t is semidefinite.
+    fn feasible_share(&self, q: &Matrix) -> f64 {
+        // With P = sum_t a_t B_t and Q = A - P, the matrix A - s P is (1 - s) A + s Q. In a basis where A
+        // is the identity it is semidefinite if 1 - s + s q >= 0 for the smallest eigenvalue q of Q.
+        let half = linalg::multiply((&self.whitener).into(), q.into());
+        let white = linalg::multiply((&half).into(), Block::from(&self.whitener).t());
+        if white.rows() == 0 {
+            return 0.0;
+        }
+        let least = linalg::symmetric_eigen(&white).and_then(|(values, _)| values.last().copied());
+        // Along directions where A is zero Q must be zero too; otherwise no lower bound is known.
+        let (inside, all) = (trace_within(q, &self.whitener), trace(q));
+        let hidden = (all - inside).abs() > 1e-6 * (all.abs() + trace(&self.pull));
+        match least {
+            Some(least) if least.is_finite() && !hidden => 1.0 / (1.0 - least).max(1.0),
+            _ => 0.0,
+        }
+    }
+}
+
+/// Sums over the rows of one task.
+#[derive(Default)]
+struct Part {
+    loss: f64,
+    smoothed: f64,
+    dual: f64,
+    dual_smoothing: f64,
+    /// W 1 + W' 1
+    margins: Vec<f64>,
+    /// Rows near enough to the present row to be impostors, with their squared distances. The list is kept
+    /// from row to row so that its memory is used again.
+    found: Vec<(usize, f64)>,
+}
+
+fn trace(a: &Matrix) -> f64 {
+    (0..a.rows()).map(|k| a[(k, k)]).sum()
+}
+
+/// The trace of `a` in the space spanned by the rows of `basis`, which are orthogonal.
+fn trace_within(a: &Matrix, basis: &Matrix) -> f64 {
+    let b = linalg::multiply(basis.into(), a.into());
+    basis.iter_rows().zip(b.iter_rows()).map(|(v, av)| dot(v, av) / dot(v, v)).sum()
+}
+
+/// Rows v / sqrt(a) for the eigenvectors v of A whose eigenvalue a is not zero.
+fn whitener(a: &Matrix) -> Option<Matrix> {
+    let d = a.rows();
+    if a.as_slice().iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    let (values, vectors) = linalg::symmetric_eigen(a)?;
+    let largest = values.first().copied().unwrap_or(0.0);
+    let rank = values.iter().take_while(|v| **v > 1e-10 * largest).count();
+    Some(Matrix::from_fn(rank, d, |i, j| vectors[(i, j)] / values[i].sqrt()))
+}

@@ -1,0 +1,334 @@
+//! A fitted model: how columns are treated, the metric, the classifier, and how it came about.
+
+mod cross_validate;
+mod file;
+mod fit;
+mod libsvm;
+mod measure;
+mod neighbours;
+mod report;
+mod svms;
+
+pub use cross_validate::{CrossValidation, cross_validate};
+pub use file::write_atomically;
+pub use libsvm::{LibsvmModel, libsvm_rows};
+pub use measure::Measures;
+pub use neighbours::NearestNeighbours;
+pub use report::{Report, Stage};
+
+use std::fmt;
+use std::path::Path;
+
+use crate::calibrate;
+use crate::data::{Dataset, Missing, Scaler, Schema};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::metric::{Form, Metric};
+use crate::multiclass::{PairwiseSvms, decide, vote};
+use neighbours::Neighbours;
+
+/// A fitted model, as a rule a classifier; a metric alone if that is what was fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    schema: Schema,
+    classes: Vec<String>,
+    scaler: Scaler,
+    metric: Metric,
+    classifier: Classifier,
+    report: Report,
+}
+
+/// What decides in the mapped space.
+#[derive(Clone, Debug, PartialEq)]
+enum Classifier {
+    /// Nothing: a metric alone.
+    None,
+    Svms(SvmClassifier),
+    Neighbours(Neighbours),
+}
+
+/// SVMs, one for each pair of classes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SvmClassifier {
+    /// C.
+    pub cost: f64,
+    /// Support rows are rows of the training data.
+    pub pairwise: PairwiseSvms,
+    /// The support rows, encoded, with missing values filled, not scaled. // (|S|, d)
+    pub support: Matrix,
+    /// The support rows mapped by the metric. // (|S|, rank)
+    pub mapped: Matrix,
+    /// Of the probabilities; files of the first format have none.
+    pub temperature: Option<f64>,
+}
+
+static EMPTY: Matrix = Matrix::empty();
+
+/// Shares of votes as decision values: with two classes the share of the second less that of the first.
+fn difference(votes: Matrix) -> Matrix {
+    match votes.cols() {
+        2 => Matrix::from_fn(votes.rows(), 1, |i, _| votes[(i, 1)] - votes[(i, 0)]),
+        _ => votes,
+    }
+}
+
+impl Model {
+    /// Decision values for each row of encoded features. Two classes have one, h(x) of equation (1)
+    /// before the sign: positive means the second of [`Model::classes`]. // (n, 1)
+    ///
+    /// More classes have one each, of which the largest decides: for SVMs the number of pairs won plus a
+    /// fraction for their outputs, for nearest neighbours the share of votes. // (n, classes)
+    pub fn decision(&self, x: &Matrix) -> Result<Matrix> {
+        let z = self.transform(x)?;
+        match &self.classifier {
+            Classifier::None => Err(Error::NotAClassifier),
+            Classifier::Svms(svms) => {
+                Ok(vote(&svms.pairwise.outputs(&z, &svms.mapped), self.classes.len()))
+            }
+            Classifier::Neighbours(neighbours) => Ok(difference(neighbours.votes(&z))),
+        }
+    }
+
+    /// The decision values at places `z` if the rows that vote stand at `places`; `None` unless the model is one of
+    /// nearest neighbours.
+    pub(crate) fn decision_among(&self, places: &Matrix, z: &Matrix) -> Result<Option<Matrix>> {
+        let Classifier::Neighbours(own) = &self.classifier else { return Ok(None) };
+        let (rows, counts, weight) = (own.rows.clone(), own.counts.clone(), own.weight.clone());
+        let moved = Neighbours::new(own.k, rows, counts, weight, EMPTY.clone(), places)?;
+        Ok(Some(difference(moved.votes(z))))
+    }
+
+    /// The class of each row, as an index into [`Model::classes`].
+    pub fn predict(&self, x: &Matrix) -> Result<Vec<usize>> {
+        Ok(decide(&self.decision(x)?))
+    }
+
+    /// The label of the class of each row.
+    pub fn predict_labels(&self, x: &Matrix) -> Result<Vec<&str>> {
+        Ok(self.predict(x)?.into_iter().map(|class| self.classes[class].as_str()).collect())
+    }
+
+    /// Probabilities of the classes for each row; of nearest neighbours the shares of votes. The most
+    /// probable is always the predicted one. // (n, classes)
+    ///
+    /// A model written before probabilities were introduced has none, which is an error.
+    pub fn probabilities(&self, x: &Matrix) -> Result<Matrix> {
+        match &self.classifier {
+            Classifier::None => Err(Error::NotAClassifier),
+            Classifier::Svms(svms) => {
+                let temperature = svms.temperature.ok_or_else(|| {
+                    Error::ModelFile(
+                        "it was written without probabilities; train it again".to_owned(),
+                    )
+                })?;
+                Ok(calibrate::probabilities(&self.decision(x)?, temperature))
+            }
+            Classifier::Neighbours(neighbours) => Ok(neighbours.votes(&self.transform(x)?)),
+        }
+    }
+
+    /// The rows standardised and mapped by L. // (n, rank)
+    pub fn transform(&self, x: &Matrix) -> Result<Matrix> {
+        self.check(x)?;
+        Ok(self.metric.transform(&self.scaler.apply(x)))
+    }
+
+    /// Share of rows of `data` that are misclassified, by weight. Classes are compared by name; a
+    /// class that the model does not know counts as misclassified.
+    pub fn error_rate(&self, data: &Dataset) -> Result<f64> {
+        let predicted = self.predict(data.x())?;
+        let wrong: f64 = (predicted.iter().zip(data.y()).zip(data.weights()))
+            .filter(|((p, y), _)| self.classes[**p] != data.classes()[**y])
+            .map(|(_, weight)| weight)
+            .sum();
+        Ok(wrong / data.weights().iter().sum::<f64>().max(f64::MIN_POSITIVE))
+    }
+
+    /// Whether it can classify; otherwise it is a metric alone.
+    pub fn is_classifier(&self) -> bool {
+        !matches!(self.classifier, Classifier::None)
+    }
+
+    fn check(&self, x: &Matrix) -> Result<()> {
+        let names = || self.schema.encoded_names();
+        if x.cols() != self.schema.width() {
+            return Err(Error::Shape {
+                what: "columns of the rows to predict".to_owned(),
+                found: x.cols(),
+                expected: self.schema.width(),
+            });
+        }
+        for (i, row) in x.iter_rows().enumerate() {
+            for (k, &value) in row.iter().enumerate() {
+                if value.is_nan() && self.schema.missing() != Missing::Impute {
+                    return Err(Error::Missing { row: i + 1, column: names()[k].clone() });
+                }
+                if value.abs() > crate::data::LIMIT {
+                    return Err(Error::OutOfRange {
+                        row: i + 1,
+                        column: names()[k].clone(),
+                        value,
+                        limit: crate::data::LIMIT,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the model to a file, atomically: a temporary file beside it is renamed at the end.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::save(self, path.as_ref())
+    }
+
+    /// Reads a model from a file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        file::load(path.as_ref())
+    }
+
+    /// The model as the bytes of its file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        file::to_bytes(self)
+    }
+
+    /// A model from the bytes of its file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        file::from_bytes(bytes)
+    }
+
+    /// How the columns of a table become features.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The classes, in the order of decision values and probabilities.
+    pub fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    /// How features are filled and standardised.
+    pub fn scaler(&self) -> &Scaler {
+        &self.scaler
+    }
+
+    /// The metric on standardised features. Columns that were constant in training, and so are left out,
+    /// are zero in every row that it is applied to; [`Model::relevance`] gives them no weight.
+    pub fn metric(&self) -> &Metric {
+        &self.metric
+    }
+
+    /// The metric as it acts: columns that were constant in training weigh nothing in it.
+    pub fn acting_metric(&self) -> Metric {
+        let d = self.metric.features();
+        let constant: Vec<usize> = self.scaler.constant().collect();
+        let form = match self.metric.form() {
+            _ if constant.is_empty() => return self.metric.clone(),
+            Form::Sphere => Form::Diagonal,
+            form => form,
+        };
+        let mut values = match self.metric.form() {
+            Form::Sphere => vec![self.metric.values()[0]; d],
+            _ => self.metric.values().to_vec(),
+        };
+        for row in values.chunks_exact_mut(d) {
+            constant.iter().for_each(|&k| row[k] = 0.0);
+        }
+        Metric::new(form, d, values).unwrap_or_else(|_| self.metric.clone())
+    }
+
+    /// How strongly each standardised feature enters the distance, the diagonal of L'L; 0 for columns that
+    /// were constant in training.
+    pub fn relevance(&self) -> Vec<f64> {
+        self.acting_metric().relevance()
+    }
+
+    /// The metric on features as they are: A = L diag(1/scale), so that z = A (x - mean). Columns that
+    /// were constant in training weigh nothing. // (rank, features)
+    pub fn raw_components(&self) -> Matrix {
+        let l = self.acting_metric().components();
+        let scale = &self.scaler.scale;
+        let unit = |k: usize| if scale[k] > 0.0 { scale[k] } else { 1.0 };
+        Matrix::from_fn(l.rows(), l.cols(), |i, k| l[(i, k)] / unit(k))
+    }
+
+    /// C of the SVMs, if it has any.
+    pub fn cost(&self) -> Option<f64> {
+        self.svms().map(|svms| svms.cost)
+    }
+
+    /// Rows of the training data that are support vectors, class after class; those that vote, for nearest
+    /// neighbours. Of rows that were merged because they are identical it is the first.
+    pub fn support_rows(&self) -> &[usize] {
+        match &self.classifier {
+            Classifier::None => &[],
+            Classifier::Svms(svms) => &svms.pairwise.support,
+            Classifier::Neighbours(neighbours) => &neighbours.rows,
+        }
+    }
+
+    /// Number of support vectors of each class.
+    pub fn support_counts(&self) -> &[usize] {
+        match &self.classifier {
+            Classifier::None => &[],
+            Classifier::Svms(svms) => &svms.pairwise.counts,
+            Classifier::Neighbours(neighbours) => &neighbours.counts,
+        }
+    }
+
+    /// The support vectors as encoded features. // (|S|, features)
+    pub fn support_vectors(&self) -> &Matrix {
+        match &self.classifier {
+            Classifier::None => &EMPTY,
+            Classifier::Svms(svms) => &svms.support,
+            Classifier::Neighbours(neighbours) => &neighbours.x,
+        }
+    }
+
+    /// beta_j = alpha_j y_j of the support vectors, as LIBSVM lays them out: for one of class c, in the
+    /// SVMs of c with the other classes in order; empty without SVMs. // (classes - 1, |S|)
+    pub fn beta(&self) -> &Matrix {
+        self.svms().map_or(&EMPTY, |svms| &svms.pairwise.beta)
+    }
+
+    /// The offset b of each pair of classes: (0, 1), (0, 2), .., (1, 2), ..; empty without SVMs.
+    pub fn bias(&self) -> &[f64] {
+        self.svms().map_or(&[], |svms| &svms.pairwise.bias)
+    }
+
+    /// The temperature of the probabilities, if they come from SVMs.
+    pub fn temperature(&self) -> Option<f64> {
+        self.svms().and_then(|svms| svms.temperature)
+    }
+
+    pub(crate) fn svms(&self) -> Option<&SvmClassifier> {
+        match &self.classifier {
+            Classifier::Svms(svms) => Some(svms),
+            _ => None,
+        }
+    }
+
+    /// How the fit went.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let form = self.metric.form();
+        write!(f, "{form} metric on {} features", self.metric.features())?;
+        match &self.classifier {
+            Classifier::None => writeln!(f, ", without a classifier")?,
+            Classifier::Svms(svms) => {
+                let (cost, count) = (svms.cost, svms.support.rows());
+                writeln!(f, ", SVM with C = {cost:.3} and {count} support vectors")?;
+            }
+            Classifier::Neighbours(neighbours) => {
+                let count = neighbours.rows.len();
+                writeln!(f, ", {} nearest of {count} rows", neighbours.k)?;
+            }
+        }
+        writeln!(f, "classes: {}", self.classes.join(", "))?;
+        self.report.fmt(f)
+    }
+}

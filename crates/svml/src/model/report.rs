@@ -1,0 +1,173 @@
+//! How a fit went, as data and in words.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Dataset;
+use crate::data::prepare::TrainingRows;
+use crate::learners::Learned;
+use crate::method::Method;
+use crate::metric::Form;
+use crate::run::{Step, Stop};
+use crate::svml::choose_form::Candidate;
+use crate::svml::{FormChoice, Svml};
+
+/// How the fit went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredReport")]
+#[non_exhaustive]
+pub struct Report {
+    /// The method with its parameters.
+    pub method: Method,
+    /// Rows of the training data.
+    pub rows: usize,
+    /// Every accepted step of the learner; empty if nothing was learned step by step.
+    pub trace: Vec<Step>,
+    /// What the form was chosen from; empty if it was given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
+    /// The iteration of the trace that was kept.
+    pub best: usize,
+    /// Why learning ended.
+    pub stop: Option<Stop>,
+    /// Whether the SVMs were trained on all rows, or only on a part of them.
+    pub refitted: bool,
+    /// Worst violation of the optimality conditions of any SVM, in units of the margin.
+    pub residual: f64,
+    /// What the user should know about the data or the fit.
+    pub warnings: Vec<String>,
+}
+
+/// The steps in which one form of the metric was learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stage {
+    /// The form, where it is on record.
+    pub form: Option<Form>,
+    /// The first step, where the form starts.
+    pub first: usize,
+    /// The last step.
+    pub last: usize,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.form {
+            Some(form) => form.fmt(f),
+            None => f.write_str("a form"),
+        }
+    }
+}
+
+impl Report {
+    /// Of a model for which nothing was learned step by step.
+    pub(super) fn without_steps(method: &Method, data: &Dataset, rows: &TrainingRows) -> Self {
+        Self {
+            method: method.clone(),
+            rows: data.rows(),
+            trace: Vec::new(),
+            candidates: Vec::new(),
+            best: 0,
+            stop: None,
+            refitted: true,
+            residual: 0.0,
+            warnings: rows.warnings(data),
+        }
+    }
+
+    /// Of a model whose metric a learner has found.
+    pub(super) fn of_learner(
+        method: &Method,
+        data: &Dataset,
+        rows: &TrainingRows,
+        learned: &Learned,
+    ) -> Self {
+        Self {
+            trace: learned.trace.clone(),
+            best: learned.best,
+            stop: Some(learned.stop),
+            ..Self::without_steps(method, data, rows)
+        }
+    }
+
+    /// The step of the trace that was kept.
+    pub fn best_step(&self) -> Option<&Step> {
+        self.trace.get(self.best)
+    }
+
+    /// The forms that were learned one after the other, with their steps of the trace: one if the form
+    /// was given.
+    pub fn stages(&self) -> Vec<Stage> {
+        let given = match &self.method {
+            Method::Svml(Svml { form: FormChoice::Fixed(form), .. }) => Some(*form),
+            _ => None,
+        };
+        let mut stages: Vec<Stage> = Vec::new();
+        for (k, step) in self.trace.iter().enumerate() {
+            match stages.last_mut() {
+                Some(stage) if step.step_length > 0.0 || step.svml.is_none() => stage.last = k,
+                _ => {
+                    let form = given.or(step.svml.and_then(|svml| svml.form));
+                    stages.push(Stage { form, first: k, last: k });
+                }
+            }
+        }
+        stages
+    }
+}
+
+/// A report as it stands in a file. Former versions kept the steps of other learners than SVML apart, as
+/// `learning`.
+#[derive(Deserialize)]
+struct StoredReport {
+    method: Method,
+    rows: usize,
+    trace: Vec<Step>,
+    #[serde(default)]
+    candidates: Vec<Candidate>,
+    #[serde(default)]
+    learning: Vec<Step>,
+    best: usize,
+    stop: Option<Stop>,
+    refitted: bool,
+    residual: f64,
+    warnings: Vec<String>,
+}
+
+impl From<StoredReport> for Report {
+    fn from(stored: StoredReport) -> Self {
+        let StoredReport { method, rows, candidates, best, stop, refitted, residual, .. } = stored;
+        let trace = if stored.trace.is_empty() { stored.learning } else { stored.trace };
+        let best = if best == 0 && trace.first().is_some_and(|step| step.svml.is_none()) {
+            trace.len() - 1
+        } else {
+            best
+        };
+        let warnings = stored.warnings;
+        Self { method, rows, trace, candidates, best, stop, refitted, residual, warnings }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} from {} rows", self.method.description(), self.rows)?;
+        for candidate in &self.candidates {
+            let chosen = if candidate.chosen { ", chosen" } else { "" };
+            let percent = 100.0 * candidate.error;
+            writeln!(f, "  {}: {percent:.1} % error on validation rows{chosen}", candidate.form)?;
+        }
+        if let (Some(last), Some(stop)) = (self.trace.last(), self.stop) {
+            let kept = self.best_step().map_or(0, |step| step.iteration);
+            writeln!(
+                f,
+                "  step {kept} of {} was kept; learning ended because {stop}",
+                last.iteration
+            )?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "  warning: {warning}")?;
+        }
+        Ok(())
+    }
+}

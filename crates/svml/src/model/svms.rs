@@ -1,0 +1,143 @@
+//! The SVMs of a model: trained on all rows for a given metric and C, or taken over from learning, with the
+//! temperature of their probabilities.
+
+use rayon::prelude::*;
+
+use crate::calibrate;
+use crate::data::pairs;
+use crate::data::prepare::TrainingRows;
+use crate::error::Result;
+use crate::kernel;
+use crate::linalg::Matrix;
+use crate::metric::Metric;
+use crate::multiclass::{PairwiseSvms, outputs, solve_pair, vote};
+use crate::run::Watch;
+use crate::svm::BinarySvm;
+
+/// Rows whose decision values without them fix the temperature; more make no difference to one
+/// parameter.
+const CALIBRATION_ROWS: usize = 1000;
+
+/// The SVM of each pair of classes, and the temperature of their probabilities.
+pub(super) struct FinalSvms {
+    svms: Vec<BinarySvm>,
+    /// Worst violation of their optimality conditions.
+    pub residual: f64,
+    pub temperature: f64,
+}
+
+/// The SVM of one pair of classes.
+struct FinalSvm {
+    svm: BinarySvm,
+    residual: f64,
+    /// Rows and what the SVM trained without them gives there.
+    without: Vec<(usize, f64)>,
+}
+
+impl FinalSvms {
+    /// Trains on all rows, starting from the support sets that `guess` suggests.
+    pub fn train(
+        rows: &TrainingRows,
+        metric: &Metric,
+        cost: f64,
+        guess: Option<&[BinarySvm]>,
+        watch: &Watch,
+    ) -> Result<Self> {
+        let sample = rows.sample()?;
+        let n = sample.rows();
+        let all = sample.all();
+        let guessed = guess.map(|svms| outputs_at_all(rows, metric, svms));
+        let gram = kernel::backend().gram(&rows.x, n, metric, watch)?;
+        let gram = &*gram;
+        // Rows to calibrate on, evenly spread.
+        let chosen: Vec<usize> = (0..n).step_by(n.div_ceil(CALIBRATION_ROWS)).collect();
+        let trained: Vec<FinalSvm> = pairs(sample.classes())
+            .into_par_iter()
+            .enumerate()
+            .map(|(p, pair)| {
+                let rows = all.of_pair(pair);
+                let start: Option<Vec<usize>> = guessed.as_ref().map(|h| {
+                    let inside = rows.index.iter().zip(&rows.y);
+                    inside.filter(|(i, y)| *y * h[(**i, p)] < 1.0).map(|(i, _)| *i).collect()
+                });
+                let solution = solve_pair(gram, &rows, cost, start.as_deref())?;
+                let positions: Vec<usize> = (0..rows.index.len())
+                    .filter(|&q| chosen.binary_search(&rows.index[q]).is_ok())
+                    .collect();
+                let without = solution.leave_one_out_outputs(&rows.index, &rows.y, &positions);
+                let without = positions.iter().map(|&q| rows.index[q]).zip(without).collect();
+                Ok(FinalSvm { svm: solution.svm, residual: solution.residual, without })
+            })
+            .collect::<Result<_>>()?;
+        let svms: Vec<BinarySvm> = trained.iter().map(|pair| pair.svm.clone()).collect();
+        // For rows outside its two classes an SVM's output is already out of sample; for its own rows the
+        // leave-one-out output is taken.
+        let mut values = outputs(gram, &chosen, &svms);
+        for (p, pair) in trained.iter().enumerate() {
+            for (row, h) in &pair.without {
+                if let Ok(r) = chosen.binary_search(row) {
+                    values[(r, p)] = *h;
+                }
+            }
+        }
+        let temperature = temperature(rows, &values, &chosen);
+        let residual = trained.iter().map(|pair| pair.residual).fold(0.0, f64::max);
+        Ok(Self { svms, residual, temperature })
+    }
+
+    /// SVMs that were trained on a part only, calibrated on the rows they have not seen.
+    pub fn on_part(
+        rows: &TrainingRows,
+        metric: &Metric,
+        svms: Vec<BinarySvm>,
+        residual: f64,
+        unseen: &[usize],
+    ) -> Self {
+        let values = outputs_at_all(rows, metric, &svms).select_rows(unseen);
+        let temperature = temperature(rows, &values, unseen);
+        Self { svms, residual, temperature }
+    }
+
+    /// SVMs that were trained on all rows, calibrated on what they give at rows left out: for each
+    /// pair of classes at its own rows, one after the other. Other rows they have not seen anyway.
+    pub fn left_out(
+        rows: &TrainingRows,
+        metric: &Metric,
+        svms: Vec<BinarySvm>,
+        residual: f64,
+        left_out: &[Vec<f64>],
+    ) -> Result<Self> {
+        let all = rows.sample()?.all();
+        let mut values = outputs_at_all(rows, metric, &svms);
+        for (p, (pair, outputs)) in pairs(rows.classes.len()).into_iter().zip(left_out).enumerate()
+        {
+            for (row, h) in all.of_pair(pair).index.into_iter().zip(outputs) {
+                values[(row, p)] = *h;
+            }
+        }
+        let temperature = temperature(rows, &values, &all.index);
+        Ok(Self { svms, residual, temperature })
+    }
+
+    /// All of them over one set of support vectors.
+    pub fn pairwise(&self, rows: &TrainingRows) -> PairwiseSvms {
+        pairwise(rows, &self.svms)
+    }
+}
+
+fn pairwise(rows: &TrainingRows, svms: &[BinarySvm]) -> PairwiseSvms {
+    PairwiseSvms::new(svms, rows.classes.len(), |row| rows.class[row])
+}
+
+/// Outputs of all pairs at all rows. // (n, pairs)
+fn outputs_at_all(rows: &TrainingRows, metric: &Metric, svms: &[BinarySvm]) -> Matrix {
+    let z = metric.transform(&rows.x);
+    let pairwise = pairwise(rows, svms);
+    pairwise.outputs(&z, &z.select_rows(&pairwise.support))
+}
+
+fn temperature(rows: &TrainingRows, outputs: &Matrix, at: &[usize]) -> f64 {
+    let class: Vec<usize> = at.iter().map(|&i| rows.class[i]).collect();
+    let weight: Vec<f64> = at.iter().map(|&i| rows.weight[i]).collect();
+    calibrate::temperature(&vote(outputs, rows.classes.len()), &class, &weight)
+}

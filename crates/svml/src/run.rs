@@ -1,0 +1,154 @@
+//! One run of a fit: how it is watched and ended from outside, and the steps it reports.
+//!
+//! [`Run`] is what a caller sets up: an interrupt flag, a time limit, an observer. [`Watch`] is the part of it
+//! that long computations ask between blocks of work, from any thread, so that an interrupted fit ends
+//! within a fraction of a second even inside one large factorisation.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Form;
+pub use crate::watch::{Stop, Watch};
+
+/// One accepted step of any learner.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Step {
+    /// 0 for the starting point; goes on where SVML learns one form of the metric after another.
+    pub iteration: usize,
+    /// The value that is minimised.
+    pub loss: f64,
+    /// Most by which the loss can lie above the least possible, relative to itself, where the learner
+    /// knows such a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<f64>,
+    /// Length of the step in the learner's variables; 0 at a starting point.
+    #[serde(alias = "step")]
+    pub step_length: f64,
+    /// Seconds since the start of the fit. Not saved: a model depends on data, parameters and seed
+    /// alone.
+    #[serde(skip)]
+    pub seconds: f64,
+    /// What SVML knows besides; absent for other learners.
+    #[serde(flatten)]
+    pub svml: Option<SvmlStep>,
+}
+
+impl Step {
+    /// A step, for learners of one's own; its time is set by who takes it.
+    pub fn new(iteration: usize, loss: f64, step_length: f64) -> Self {
+        Self { iteration, loss, gap: None, step_length, seconds: 0.0, svml: None }
+    }
+}
+
+/// What SVML knows of each of its steps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SvmlStep {
+    /// Form of the metric; not on record in model files of the first formats.
+    #[serde(default)]
+    pub form: Option<Form>,
+    /// Share of training rows misclassified, by weight. With k folds or leave-one-out and several
+    /// classes, the mean over the pairs of classes, here and for the validation rows.
+    pub train_error: f64,
+    /// Share of validation rows misclassified.
+    pub valid_error: f64,
+    /// Share misclassified of the rows that decide when to stop, where there are such rows.
+    #[serde(alias = "hold_error")]
+    pub stopping_error: Option<f64>,
+    /// C.
+    pub cost: f64,
+    /// Number of support vectors, of all SVMs together.
+    #[serde(alias = "support")]
+    pub support_vectors: usize,
+}
+
+/// Sees every accepted step and may end the fit by returning `Break`.
+type Observer<'a> = dyn FnMut(&Step) -> ControlFlow<()> + 'a;
+
+/// How a fit is watched and ended from outside. A fit that is ended early returns the best result so
+/// far, or [`Error::Interrupted`] if there is none yet.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use std::time::Duration;
+/// use svml::{Generator, Model, Run, Svml};
+///
+/// let data = Generator::default().generate()?.data;
+/// let mut losses = Vec::new();
+/// let mut run = Run::new().time_limit(Duration::from_secs(60)).observer(|step| {
+///     losses.push(step.loss);
+///     ControlFlow::Continue(())
+/// });
+/// let model = Model::fit_with(&data, Svml::default(), &mut run)?;
+/// drop(run);
+/// assert_eq!(losses.len(), model.report().trace.len());
+/// # Ok::<(), svml::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Run<'a> {
+    watch: Watch,
+    observer: Option<Box<Observer<'a>>>,
+}
+
+impl<'a> Run<'a> {
+    /// A run that nothing ends but its own result. Its time counts from here.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the fit once `flag` is true, which any thread (a signal handler, say) may set.
+    #[must_use]
+    pub fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.watch.interrupt = flag;
+        self
+    }
+
+    /// Time for the whole fit, from the making of this run. Learning stops early enough that the final
+    /// training should fit in.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        // A limit too long for the clock is no limit.
+        self.watch.deadline = self.watch.started.checked_add(limit);
+        self
+    }
+
+    /// Shows every accepted step to `observer`, which may end the fit by returning `Break`.
+    #[must_use]
+    pub fn observer(mut self, observer: impl FnMut(&Step) -> ControlFlow<()> + 'a) -> Self {
+        self.observer = Some(Box::new(observer));
+        self
+    }
+
+    /// The part that computations ask whether to go on.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// Shows a step to the observer; why to stop, if someone wants to. `reserve` is the time that is still
+    /// needed after learning.
+    pub fn report(&mut self, step: &Step, reserve: Duration) -> Option<Stop> {
+        let ended = self.observer.as_mut().is_some_and(|observer| observer(step).is_break());
+        if ended || self.watch.interrupted() {
+            return Some(Stop::Interrupted);
+        }
+        self.watch.out_of_time(reserve).then_some(Stop::TimeLimit)
+    }
+
+    /// The same run with half of the time that is left, for the first of two parts of a fit.
+    pub(crate) fn first_half(&mut self) -> Run<'_> {
+        let now = Instant::now();
+        let half = |deadline: Instant| now + deadline.saturating_duration_since(now) / 2;
+        let watch = Watch { deadline: self.watch.deadline.map(half), ..self.watch.clone() };
+        Run { watch, observer: self.observer.as_mut().map(|observer| Box::new(observer) as _) }
+    }
+
+    /// The same run, whose steps nobody sees.
+    pub(crate) fn unobserved(&self) -> Run<'static> {
+        Run { watch: self.watch.clone(), observer: None }
+    }
+}

@@ -1,0 +1,377 @@
+//! What SVML minimises over L and C: a smooth validation error, equation (13), with its exact
+//! gradient from equations (14) to (16).
+//!
+//! Three ways to validate: on a hold-out part (the paper's), on each of k folds in turn, and on every
+//! row left out alone, in closed form.
+//!
+//! The paper differentiates (alpha, b) by each entry of L in turn. Here one adjoint system does it
+//! for all entries: with g_v = d loss / d h_v on the validation rows V and the SVM's matrix
+//! A = K_SS + diag(1/(C w)),
+//!
+//! ```text
+//! [ A   1 ] [ u ]   [ K_VS' g ]
+//! [ 1'  0 ] [ t ] = [ sum g   ]
+//!
+//! d loss / d K_VS = g beta'    d loss / d K_SS = -u beta'    d loss / d log C = sum u beta / (C w)
+//! ```
+//!
+//! Leave-one-out: with B the leading block of the inverse of the bordered matrix, the SVM without
+//! row i of S gives y_i - r_i there, r_i = beta_i / B_ii, as long as no other row changes sides. With
+//! rho_i = d loss / d r_i on S, and g on the rows N outside S,
+//!
+//! ```text
+//! p_i = rho_i / B_ii    q_i = -rho_i beta_i / B_ii^2    [u; t] from the right-hand side [p + K_NS' g; sum g]
+//!
+//! d loss / d K_NS = g beta'    d loss / d K_SS = -u beta' - B diag(q) B
+//! d loss / d log C = sum_i (u_i beta_i + (B diag(q) B)_ii) / (C w_i)
+//! ```
+//!
+//! With several classes the loss is the mean over all pairs and their validation rows, and the
+//! gradient is the sum over pairs, contracted with the rows once.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::data::folds::Fold;
+use crate::data::{LabelledRows, PairRows, pairs};
+use crate::error::{Error, Result};
+use crate::kernel::{Gram, Outer};
+use crate::loss::Loss;
+use crate::multiclass::solve_pair;
+use crate::svm::{BinarySvm, Solution};
+
+/// How a metric and a C are validated while they are learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+#[non_exhaustive]
+pub enum Criterion {
+    /// Half of the rows train, a quarter validates, a quarter says when to stop: the paper's way.
+    HoldOut,
+    /// Each of k folds is validated by SVMs trained on the others, all with one metric and C.
+    KFold(usize),
+    /// Every row is validated by the SVM without it, in closed form.
+    LeaveOneOut,
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HoldOut => f.write_str("hold_out"),
+            Self::KFold(k) => write!(f, "k_fold={k}"),
+            Self::LeaveOneOut => f.write_str("leave_one_out"),
+        }
+    }
+}
+
+impl FromStr for Criterion {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "hold_out" => Ok(Self::HoldOut),
+            "leave_one_out" => Ok(Self::LeaveOneOut),
+            _ => text
+                .strip_prefix("k_fold=")
+                .and_then(|k| k.parse().ok())
+                .filter(|&k| k >= 2)
+                .map(Self::KFold)
+                .ok_or_else(|| {
+                    let bound = "hold_out, leave_one_out or k_fold=K with K at least 2";
+                    Error::parameter("criterion", text, bound)
+                }),
+        }
+    }
+}
+
+impl From<Criterion> for String {
+    fn from(criterion: Criterion) -> Self {
+        criterion.to_string()
+    }
+}
+
+impl TryFrom<String> for Criterion {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+/// The rows of one pair of classes in one fold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PairFold {
+    /// The SVM is trained on these.
+    pub train: PairRows,
+    /// The loss is measured on these.
+    pub valid: PairRows,
+}
+
+/// Every pair of classes, trained on one part of the rows and validated on another.
+pub fn split_pairs(train: &LabelledRows, valid: &LabelledRows, classes: usize) -> Vec<PairFold> {
+    let of = |pair| PairFold { train: train.of_pair(pair), valid: valid.of_pair(pair) };
+    pairs(classes).into_iter().map(of).collect()
+}
+
+/// Fold after fold, every pair of classes.
+pub fn fold_pairs(rows: &LabelledRows, classes: usize, folds: &[Fold]) -> Vec<PairFold> {
+    let of = |fold: &Fold| split_pairs(&rows.at(&fold.train), &rows.at(&fold.valid), classes);
+    folds.iter().flat_map(of).collect()
+}
+
+/// Value and gradient of a criterion, and the SVMs behind them.
+pub struct Evaluation {
+    /// Weighted mean of the surrogate over the validation rows of all pairs.
+    pub loss: f64,
+    /// Derivative in the values of the metric.
+    pub d_metric: Vec<f64>,
+    /// Derivative in log C.
+    pub d_log_cost: f64,
+    /// The SVM of each pair.
+    pub svms: Vec<BinarySvm>,
+    /// Its outputs on the training rows.
+    pub train_outputs: Vec<Vec<f64>>,
+    /// Its outputs on the validation rows.
+    pub valid_outputs: Vec<Vec<f64>>,
+    /// Worst violation of the optimality conditions of any SVM.
+    pub residual: f64,
+}
+
+/// Trains on one part of the rows, validates on another, for each of `pairs`: both the hold-out and the
+/// k-fold criterion. `starts` are SVMs to take the starting support sets from, or none.
+pub fn validate_pairs(
+    gram: &dyn Gram,
+    pairs: &[PairFold],
+    cost: f64,
+    loss: Loss,
+    starts: &[BinarySvm],
+) -> Result<Evaluation> {
+    let total: f64 = pairs.iter().flat_map(|pair| &pair.valid.weight).sum();
+    evaluate(gram, pairs, starts, |pair, start| {
+        Part::validated(gram, pair, cost, loss, total, start)
+    })
+}
+
+/// The SVM of each of `pairs` and its outputs on the validation rows: [`validate_pairs`] without loss
+/// and derivatives.
+pub fn validation_outputs(
+    gram: &dyn Gram,
+    pairs: &[PairFold],
+    cost: f64,
+    starts: &[BinarySvm],
+) -> Result<(Vec<BinarySvm>, Vec<Vec<f64>>)> {
+    prefetch_columns(gram, starts);
+    let solved: Vec<(BinarySvm, Vec<f64>)> = pairs
+        .par_iter()
+        .enumerate()
+        .map(|(p, pair)| {
+            let start = starts.get(p).map(|svm| svm.support.as_slice());
+            let (solution, h) = train_and_validate(gram, pair, cost, start)?;
+            Ok((solution.svm, h))
+        })
+        .collect::<Result<_>>()?;
+    Ok(solved.into_iter().unzip())
+}
+
+/// Computes the kernel columns of the support rows to start from, which most problems need, together.
+fn prefetch_columns(gram: &dyn Gram, starts: &[BinarySvm]) {
+    let mut rows: Vec<usize> = starts.iter().flat_map(|m| m.support.iter().copied()).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    gram.prefetch(&rows);
+}
+
+/// The SVM of a pair, and h on the validation rows.
+fn train_and_validate<'g>(
+    gram: &'g dyn Gram,
+    PairFold { train, valid }: &PairFold,
+    cost: f64,
+    start: Option<&[usize]>,
+) -> Result<(Solution<'g>, Vec<f64>)> {
+    let solution = solve_pair(gram, train, cost, start)?;
+    let BinarySvm { support, beta, bias } = &solution.svm;
+    let mut h = gram.multiply(&valid.index, support, beta);
+    h.iter_mut().for_each(|h| *h += bias);
+    Ok((solution, h))
+}
+
+/// Trains on all rows, validates on each of them left out, for each pair of classes.
+pub fn leave_one_out(
+    gram: &dyn Gram,
+    pairs: &[PairRows],
+    cost: f64,
+    loss: Loss,
+    starts: &[BinarySvm],
+) -> Result<Evaluation> {
+    let total: f64 = pairs.iter().flat_map(|rows| &rows.weight).sum();
+    evaluate(gram, pairs, starts, |rows, start| {
+        Part::leave_one_out(gram, rows, cost, loss, total, start)
+    })
+}
+
+/// Sums what `part` makes of each problem, in their order; the problems are solved in parallel.
+fn evaluate<P: Sync>(
+    gram: &dyn Gram,
+    problems: &[P],
+    starts: &[BinarySvm],
+    part: impl Fn(&P, Option<&[usize]>) -> Result<Part> + Sync,
+) -> Result<Evaluation> {
+    prefetch_columns(gram, starts);
+    let parts: Vec<Part> = problems
+        .par_iter()
+        .enumerate()
+        .map(|(p, problem)| part(problem, starts.get(p).map(|svm| svm.support.as_slice())))
+        .collect::<Result<_>>()?;
+    let mut weights = Vec::with_capacity(2 * parts.len());
+    for part in &parts {
+        let BinarySvm { support, beta, .. } = &part.svm;
+        weights.push(Outer { rows: &part.outside, left: &part.g, cols: support, right: beta });
+        weights.push(Outer { rows: support, left: &part.minus_u, cols: support, right: beta });
+    }
+    let mut d_metric = gram.contract(&weights);
+    for part in &parts {
+        d_metric.iter_mut().zip(&part.d_metric).for_each(|(sum, d)| *sum += d);
+    }
+    let mut evaluation = Evaluation {
+        loss: parts.iter().map(|part| part.loss).sum(),
+        d_metric,
+        d_log_cost: parts.iter().map(|part| part.d_log_cost).sum(),
+        svms: Vec::with_capacity(parts.len()),
+        train_outputs: Vec::with_capacity(parts.len()),
+        valid_outputs: Vec::with_capacity(parts.len()),
+        residual: parts.iter().map(|part| part.residual).fold(0.0, f64::max),
+    };
+    for part in parts {
+        evaluation.svms.push(part.svm);
+        evaluation.train_outputs.push(part.train_outputs);
+        evaluation.valid_outputs.push(part.valid_outputs);
+    }
+    Ok(evaluation)
+}
+
+/// What one SVM contributes.
+struct Part {
+    loss: f64,
+    /// Validation rows that are not support rows: V, or N.
+    outside: Vec<usize>,
+    /// d loss / d h on them.
+    g: Vec<f64>,
+    /// -u of the adjoint system.
+    minus_u: Vec<f64>,
+    /// Derivative in the metric that is not an outer product; empty for zero.
+    d_metric: Vec<f64>,
+    d_log_cost: f64,
+    svm: BinarySvm,
+    train_outputs: Vec<f64>,
+    valid_outputs: Vec<f64>,
+    residual: f64,
+}
+
+impl Part {
+    fn validated(
+        gram: &dyn Gram,
+        pair: &PairFold,
+        cost: f64,
+        surrogate: Loss,
+        total: f64,
+        start: Option<&[usize]>,
+    ) -> Result<Self> {
+        let (solution, h) = train_and_validate(gram, pair, cost, start)?;
+        let BinarySvm { support, beta, .. } = &solution.svm;
+        let valid = &pair.valid;
+
+        // The loss, and g = d loss / d h.
+        let mut loss = 0.0;
+        let mut g = Vec::with_capacity(h.len());
+        for ((h, y), w) in h.iter().zip(&valid.y).zip(&valid.weight) {
+            let (value, slope) = surrogate.value_and_slope(y * h);
+            loss += w / total * value;
+            g.push(w / total * y * slope);
+        }
+
+        let mut u = gram.multiply_transposed(&valid.index, support, &g);
+        solution.solve_bordered(&mut u, g.iter().sum());
+        let d_log_cost =
+            u.iter().zip(beta).zip(&solution.ridge).map(|((u, beta), ridge)| u * beta * ridge);
+        Ok(Self {
+            loss,
+            outside: valid.index.clone(),
+            g,
+            d_log_cost: d_log_cost.sum(),
+            minus_u: u.iter().map(|u| -u).collect(),
+            d_metric: Vec::new(),
+            train_outputs: solution.outputs,
+            valid_outputs: h,
+            residual: solution.residual,
+            svm: solution.svm,
+        })
+    }
+
+    fn leave_one_out(
+        gram: &dyn Gram,
+        rows: &PairRows,
+        cost: f64,
+        surrogate: Loss,
+        total: f64,
+        start: Option<&[usize]>,
+    ) -> Result<Self> {
+        let solution = solve_pair(gram, rows, cost, start)?;
+        let BinarySvm { support, beta, .. } = &solution.svm;
+        let inverse = solution.factor.bordered_inverse(&solution.inverse_ones)?;
+        let b = inverse.diagonal();
+
+        // Outputs without each row, the loss, and its derivatives in r on S and in h elsewhere.
+        let mut loss = 0.0;
+        let mut without = solution.outputs.clone();
+        let (mut outside, mut g) = (Vec::new(), Vec::new());
+        let (mut u, mut q) = (vec![0.0; support.len()], vec![0.0; support.len()]);
+        let mut next = 0;
+        for (p, (&row, &y)) in rows.index.iter().zip(&rows.y).enumerate() {
+            let share = rows.weight[p] / total;
+            if support.get(next) != Some(&row) {
+                let (value, slope) = surrogate.value_and_slope(y * without[p]);
+                loss += share * value;
+                outside.push(row);
+                g.push(share * y * slope);
+                continue;
+            }
+            let i = next;
+            next += 1;
+            if b[i] <= 0.0 {
+                // The row is all there is; nothing is known without it.
+                without[p] = 0.0;
+                loss += share * surrogate.value_and_slope(0.0).0;
+                continue;
+            }
+            without[p] = y - beta[i] / b[i];
+            let (value, slope) = surrogate.value_and_slope(y * without[p]);
+            loss += share * value;
+            let rho = -share * y * slope;
+            u[i] = rho / b[i];
+            q[i] = -rho * beta[i] / (b[i] * b[i]);
+        }
+
+        let through_outside = gram.multiply_transposed(&outside, support, &g);
+        u.iter_mut().zip(through_outside).for_each(|(u, v)| *u += v);
+        solution.solve_bordered(&mut u, g.iter().sum());
+        let (mut d_metric, bqb) = inverse.contract(&q);
+        d_metric.iter_mut().for_each(|d| *d = -*d);
+        let d_log_cost = (u.iter().zip(beta).zip(&bqb).zip(&solution.ridge))
+            .map(|(((u, beta), bqb), ridge)| (u * beta + bqb) * ridge)
+            .sum();
+        drop(inverse);
+        Ok(Self {
+            loss,
+            outside,
+            g,
+            minus_u: u.iter().map(|u| -u).collect(),
+            d_metric,
+            d_log_cost,
+            train_outputs: solution.outputs,
+            valid_outputs: without,
+            residual: solution.residual,
+            svm: solution.svm,
+        })
+    }
+}

@@ -1,0 +1,393 @@
+//! Algorithm 1: L and C are learned together by descent on the validation loss, and the step that does best
+//! on the rows for early stopping is kept; without such rows, the last.
+
+use std::time::Duration;
+
+use super::Svml;
+use super::criterion::{Criterion, fold_pairs, split_pairs};
+use super::objective::{Point, Problems, ValidationLoss};
+use crate::data::{LabelledRows, Sample, folds, pairs};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::loss::{Loss, zero_one};
+use crate::metric::{Form, Metric};
+use crate::multiclass::{PairwiseSvms, decide, vote};
+use crate::optimise::{Accepted, Limits, Minimiser};
+use crate::run::{Run, Step, Stop, SvmlStep};
+use crate::svm::BinarySvm;
+
+/// What was learned.
+#[derive(Clone, Debug)]
+pub struct SvmlFit {
+    /// L.
+    pub metric: Metric,
+    /// C.
+    pub cost: f64,
+    /// The SVM of each pair of classes, with support vectors as row indices of the sample.
+    pub svms: Vec<BinarySvm>,
+    /// What these SVMs were trained on.
+    pub trained: TrainedOn,
+    /// Worst violation of their optimality conditions.
+    pub residual: f64,
+    /// Every accepted step.
+    pub trace: Vec<Step>,
+    /// The iteration of `trace` that is returned.
+    pub best: usize,
+    /// Why it ended.
+    pub stop: Stop,
+}
+
+/// What the SVMs of a fit were trained on, and where their outputs are out of sample.
+#[derive(Clone, Debug)]
+pub enum TrainedOn {
+    /// A part of the rows: half of them under the hold-out criterion, all but the first fold under k folds.
+    Part {
+        /// Rows of the sample that they have not seen.
+        unseen: Vec<usize>,
+    },
+    /// All rows, under leave-one-out.
+    All {
+        /// For each pair of classes what its SVM gives at its rows when they are left out, one after the
+        /// other.
+        left_out: Vec<Vec<f64>>,
+    },
+}
+
+/// Learning ends when a step lowers the loss by less than the tolerance relative to max(loss, LEAST_SHARE psi(0)),
+/// where psi(0) is the loss of the constant classifier h = 0. Below that level few rows are still
+/// misclassified, and further descent fits noise (docs/math.md, section 8).
+const LEAST_SHARE: f64 = 0.5;
+/// The same where rows for early stopping guard against that anyway.
+const LEAST_SHARE_EARLY_STOPPING: f64 = 0.1;
+/// Length of the first step in the optimiser's variables, which are of order one.
+const FIRST_STEP: f64 = 0.3;
+
+/// A step as it is taken, for those who want to see more than the [`Step`].
+pub struct Iterate<'a> {
+    /// The step.
+    pub step: &'a Step,
+    /// L.
+    pub metric: &'a Metric,
+    svms: &'a [BinarySvm],
+    division: &'a Division,
+    sample: &'a Sample<'a>,
+}
+
+impl Iterate<'_> {
+    /// The outputs of the SVMs of all pairs of classes at standardised rows. // (rows, pairs)
+    pub fn outputs(&self, x: &Matrix) -> Matrix {
+        let (classes, order) = (self.sample.classes(), &self.division.order);
+        let svms = PairwiseSvms::new(self.svms, classes, |row| self.sample.class()[order[row]]);
+        let support: Vec<usize> = svms.support.iter().map(|&row| order[row]).collect();
+        let mapped = self.metric.transform(&self.sample.x().select_rows(&support));
+        svms.outputs(&self.metric.transform(x), &mapped)
+    }
+}
+
+/// Learns an L of the given form, and C. `from`, if given, supplies the initial L and C, the result to
+/// fall back on if time runs out, and the trace to append to. Under k folds and leave-one-out its SVMs also
+/// warm-start the first evaluation.
+pub fn descend(
+    sample: &Sample<'_>,
+    form: Form,
+    params: &Svml,
+    from: Option<SvmlFit>,
+    run: &mut Run<'_>,
+) -> Result<SvmlFit> {
+    descend_seen(sample, form, params, from, run, &mut |_| {})
+}
+
+/// As [`descend`]; `see` is shown every accepted step with its metric.
+pub fn descend_seen(
+    sample: &Sample<'_>,
+    form: Form,
+    params: &Svml,
+    from: Option<SvmlFit>,
+    run: &mut Run<'_>,
+    see: &mut dyn FnMut(&Iterate<'_>),
+) -> Result<SvmlFit> {
+    let watch = run.watch().clone();
+    let (division, problems) = Division::new(sample, params.criterion);
+    let (x, x_stop) = division.rows(sample);
+
+    // ---- Line 1: initialise L, and C. --------------------------------------------------------------------
+    let (initial, cost) = match &from {
+        Some(from) => (from.metric.clone(), from.cost),
+        None => (params.init.metric(sample, form)?, params.initial_cost),
+    };
+    let made = ValidationLoss::new(&x, division.trained, problems, initial, params, &watch);
+    let mut objective = match (made, &from) {
+        (Err(Error::Interrupted), Some(from)) => {
+            return Ok(SvmlFit { stop: watch.cause(), ..from.clone() });
+        }
+        (made, _) => made?,
+    };
+    if let (Criterion::KFold(_) | Criterion::LeaveOneOut, Some(from)) = (params.criterion, &from) {
+        let count = objective.problems().count();
+        objective.start_from(from.svms.iter().cycle().take(count).cloned().collect());
+    }
+    let measure =
+        Measure { sample, division: &division, x: &x, x_stop: &x_stop, loss: params.loss() };
+    let mut path = Path::new(from.as_ref().map_or(Vec::new(), |from| from.trace.clone()));
+
+    let limits = division.limits(params);
+    let mut algorithm_1 = || -> Result<Stop> {
+        let theta = objective.theta(cost);
+        let mut descent = Minimiser::new(params.optimiser, &mut objective, theta, limits)?;
+        loop {
+            // ---- Line 2: while the result on the rows for early stopping keeps improving. ----------------
+            objective.go_to(descent.accepted().x)?;
+            if let Some(point) = objective.point() {
+                let measured = measure.measure(point, objective.problems());
+                let step = path.record(&descent.accepted(), point, &measured, watch.elapsed());
+                let svms = &point.evaluation.svms;
+                let (metric, division) = (&point.metric, &division);
+                see(&Iterate { step: &step, metric, svms, division, sample });
+                if let Some(stop) = run.report(&step, reserve(params, objective.slowest())) {
+                    return Ok(stop);
+                }
+                if path.waited() >= params.patience {
+                    return Ok(Stop::EarlyStopping);
+                }
+            }
+            // ---- Lines 3 to 5: K from L, the SVMs from K, the gradient in L and C, a step along it. -----
+            if let Some(stop) = descent.advance(&mut objective)? {
+                return Ok(stop);
+            }
+        }
+    };
+    let stop = match algorithm_1() {
+        Err(Error::Interrupted) => watch.cause(),
+        ended => ended?,
+    };
+    match path.best {
+        Some(best) => Ok(division.fit(sample, best, path.trace, objective.problems(), stop)),
+        None => from.map(|from| SvmlFit { stop, ..from }).ok_or(Error::Interrupted),
+    }
+}
+
+/// Time to keep for the SVM on all rows. Under the hold-out criterion it has twice the rows of an
+/// evaluation, so about eight times the work; the other criteria train on about all rows each time.
+fn reserve(params: &Svml, slowest: Duration) -> Duration {
+    match (params.refit, params.criterion) {
+        (true, Criterion::HoldOut) => slowest * 8,
+        _ => slowest * 2,
+    }
+}
+
+/// The rows of a sample as the criterion divides them.
+struct Division {
+    /// Rows of the sample in the order of the kernel's rows.
+    order: Vec<usize>,
+    /// How many of them, at the front, may be support rows.
+    trained: usize,
+    /// The rows of the kernel with their classes.
+    fit: LabelledRows,
+    /// Rows of the sample that decide when to stop.
+    stopping: Vec<usize>,
+}
+
+impl Division {
+    fn new(sample: &Sample<'_>, criterion: Criterion) -> (Self, Problems) {
+        let classes = sample.classes();
+        let all = sample.all();
+        let n = sample.rows();
+        let (order, trained, stopping, problems) = match criterion {
+            Criterion::HoldOut => {
+                let split = folds::train_valid_stop(sample.class());
+                let t = split.train.len();
+                let (train, valid) = (sample.some(&split.train, 0), sample.some(&split.valid, t));
+                let problems = Problems::Folds(split_pairs(&train, &valid, classes));
+                ([split.train, split.valid].concat(), t, split.stop, problems)
+            }
+            Criterion::KFold(k) => {
+                let folds = folds::stratified(sample.class(), k);
+                let problems = Problems::Folds(fold_pairs(&all, classes, &folds));
+                ((0..n).collect(), n, Vec::new(), problems)
+            }
+            Criterion::LeaveOneOut => {
+                let rows = pairs(classes).into_iter().map(|pair| all.of_pair(pair)).collect();
+                ((0..n).collect(), n, Vec::new(), Problems::LeaveOneOut(rows))
+            }
+        };
+        let fit = sample.some(&order, 0);
+        (Self { order, trained, fit, stopping }, problems)
+    }
+
+    /// The rows of the kernel, and those that decide when to stop.
+    fn rows(&self, sample: &Sample<'_>) -> (Matrix, Matrix) {
+        (sample.x().select_rows(&self.order), sample.x().select_rows(&self.stopping))
+    }
+
+    fn limits(&self, params: &Svml) -> Limits {
+        let watched = !self.stopping.is_empty();
+        let share = if watched { LEAST_SHARE_EARLY_STOPPING } else { LEAST_SHARE };
+        Limits {
+            iterations: params.max_iterations,
+            tolerance: params.tolerance,
+            least_size: share * params.loss().value_and_slope(0.0).0,
+            first_step: FIRST_STEP,
+        }
+    }
+
+    /// The best step as a result, by rows of the sample.
+    fn fit(
+        &self,
+        sample: &Sample<'_>,
+        best: Best,
+        trace: Vec<Step>,
+        problems: &Problems,
+        stop: Stop,
+    ) -> SvmlFit {
+        let Best { iteration, metric, cost, mut svms, valid_outputs, residual, .. } = best;
+        // Of k folds the SVMs of the first.
+        svms.truncate(pairs(sample.classes()).len());
+        let trained = match problems {
+            Problems::LeaveOneOut(_) => TrainedOn::All { left_out: valid_outputs },
+            Problems::Folds(folds) => {
+                let mut unseen = vec![true; sample.rows()];
+                let seen = folds[..svms.len()].iter().flat_map(|pair| &pair.train.index);
+                seen.for_each(|&row| unseen[self.order[row]] = false);
+                TrainedOn::Part { unseen: (0..unseen.len()).filter(|&row| unseen[row]).collect() }
+            }
+        };
+        let support = svms.iter_mut().flat_map(|svm| &mut svm.support);
+        support.for_each(|row| *row = self.order[*row]);
+        SvmlFit { metric, cost, svms, trained, residual, trace, best: iteration, stop }
+    }
+}
+
+/// What is measured at each step.
+struct Measured {
+    train_error: f64,
+    valid_error: f64,
+    stopping_error: Option<f64>,
+    /// What decides which step is best, less being better: the error on the rows for early stopping, then
+    /// their mean loss to break ties. Without such rows it is the value that is minimised.
+    result: Option<(f64, f64)>,
+}
+
+struct Measure<'a> {
+    sample: &'a Sample<'a>,
+    division: &'a Division,
+    /// The rows of the kernel.
+    x: &'a Matrix,
+    /// The rows for early stopping.
+    x_stop: &'a Matrix,
+    loss: Loss,
+}
+
+impl Measure<'_> {
+    fn measure(&self, point: &Point, problems: &Problems) -> Measured {
+        let Point { metric, evaluation, .. } = point;
+        let (classes, division) = (self.sample.classes(), self.division);
+        if division.stopping.is_empty() {
+            let (train_error, valid_error) = problems.errors(evaluation);
+            return Measured { train_error, valid_error, stopping_error: None, result: None };
+        }
+        let error = |outputs: &Matrix, rows: &LabelledRows| {
+            zero_one(&decide(&vote(outputs, classes)), &rows.class, &rows.weight)
+        };
+        let svms = PairwiseSvms::new(&evaluation.svms, classes, |row| division.fit.class[row]);
+        let mapped = metric.transform(&self.x.select_rows(&svms.support));
+        let outputs = svms.outputs(&metric.transform(self.x_stop), &mapped);
+        let (train_error, valid_error) = if classes > 2 {
+            // Each SVM knows the rows of its own classes only: the vote needs all of them.
+            let fit = svms.outputs(&metric.transform(self.x), &mapped);
+            let part = |rows: std::ops::Range<usize>| {
+                let rows: Vec<usize> = rows.collect();
+                error(&fit.select_rows(&rows), &division.fit.at(&rows))
+            };
+            (part(0..division.trained), part(division.trained..division.order.len()))
+        } else {
+            problems.errors(evaluation)
+        };
+        let stopping = self.sample.some(&division.stopping, 0);
+        let stopping_error = error(&outputs, &stopping);
+        let result = Some((stopping_error, self.mean_loss(&outputs, &stopping)));
+        Measured { train_error, valid_error, stopping_error: Some(stopping_error), result }
+    }
+
+    /// Mean of the surrogate over the rows for early stopping of all pairs.
+    fn mean_loss(&self, outputs: &Matrix, stopping: &LabelledRows) -> f64 {
+        let (mut sum, mut total) = (0.0, 0.0);
+        for (p, pair) in pairs(self.sample.classes()).into_iter().enumerate() {
+            let rows = stopping.of_pair(pair);
+            for ((&row, y), w) in rows.index.iter().zip(&rows.y).zip(&rows.weight) {
+                sum += w * self.loss.value_and_slope(y * outputs[(row, p)]).0;
+                total += w;
+            }
+        }
+        sum / total.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// The steps so far.
+struct Path {
+    trace: Vec<Step>,
+    best: Option<Best>,
+}
+
+/// The best step so far.
+struct Best {
+    iteration: usize,
+    result: (f64, f64),
+    metric: Metric,
+    cost: f64,
+    svms: Vec<BinarySvm>,
+    valid_outputs: Vec<Vec<f64>>,
+    residual: f64,
+}
+
+impl Path {
+    fn new(trace: Vec<Step>) -> Self {
+        Self { trace, best: None }
+    }
+
+    /// Records a step, and keeps it if it is the best.
+    fn record(
+        &mut self,
+        accepted: &Accepted<'_>,
+        point: &Point,
+        measured: &Measured,
+        elapsed: Duration,
+    ) -> Step {
+        let Point { metric, cost, evaluation, .. } = point;
+        let mut support: Vec<usize> =
+            evaluation.svms.iter().flat_map(|svm| svm.support.iter().copied()).collect();
+        support.sort_unstable();
+        support.dedup();
+        let step = Step {
+            seconds: elapsed.as_secs_f64(),
+            svml: Some(SvmlStep {
+                form: Some(metric.form()),
+                train_error: measured.train_error,
+                valid_error: measured.valid_error,
+                stopping_error: measured.stopping_error,
+                cost: *cost,
+                support_vectors: support.len(),
+            }),
+            ..Step::new(self.trace.len(), accepted.value, accepted.step_length)
+        };
+        self.trace.push(step);
+        let result = measured.result.unwrap_or((accepted.value, 0.0));
+        if self.best.as_ref().is_none_or(|best| result < best.result) {
+            self.best = Some(Best {
+                iteration: step.iteration,
+                result,
+                metric: metric.clone(),
+                cost: *cost,
+                svms: evaluation.svms.clone(),
+                valid_outputs: evaluation.valid_outputs.clone(),
+                residual: evaluation.residual,
+            });
+        }
+        step
+    }
+
+    /// Steps since the best.
+    fn waited(&self) -> usize {
+        let last = self.trace.last().map_or(0, |step| step.iteration);
+        self.best.as_ref().map_or(0, |best| last - best.iteration)
+    }
+}

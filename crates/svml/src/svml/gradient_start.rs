@@ -1,0 +1,168 @@
+//! A start for the metric: the gradient outer product of SVMs that were fitted with the metric so
+//! far. Directions along which their outputs f do not change can be left out of the distance.
+//!
+//! ```text
+//! G = sum_i w_i grad f(x_i) grad f(x_i)',    grad f(x) = -2 M sum_j beta_j k(x, x_j) (x - x_j)
+//! ```
+//!
+//! M is set to G^(1/2), or to its diagonal, or to its leading eigenvectors, and only its scale and C
+//! are learned, twice over. No parameter per entry of L is fitted, so there is little to overfit. The
+//! result is where L starts and what the regulariser holds it to.
+
+use super::Svml;
+use super::descent::{SvmlFit, descend};
+use crate::data::{Sample, pairs};
+use crate::error::Result;
+use crate::kernel::{self, Gram};
+use crate::learners::pca::with_fixed_signs;
+use crate::linalg::{self, Block, Matrix};
+use crate::metric::{Form, Metric};
+use crate::run::Run;
+use crate::svm::BinarySvm;
+
+/// Times that G is taken; later rounds change little.
+const ROUNDS: usize = 2;
+/// Steps for scale and C, which need few.
+const SPHERE_ITERATIONS: usize = 20;
+/// M is this power of G.
+const POWER: f64 = 0.5;
+
+/// A metric of the form asked for, with C and SVMs to it, to start [`descend`] from.
+pub fn start(sample: &Sample<'_>, form: Form, params: &Svml, run: &Run<'_>) -> Result<SvmlFit> {
+    let mut shape = Metric::isotropic(Form::Sphere, sample.features(), 1.0)?;
+    let mut round = 0;
+    loop {
+        // Scale and C for this shape: a sphere in the space it maps to.
+        let z = shape.transform(sample.x());
+        let mapped = sample.mapped(&z);
+        let sphere = Svml { max_iterations: SPHERE_ITERATIONS, ..params.clone() };
+        let fit = descend(&mapped, Form::Sphere, &sphere, None, &mut run.unobserved())?;
+        if round == ROUNDS || fit.stop.is_early() || form == Form::Sphere {
+            let metric = in_form(&shape, form, fit.metric.values()[0])?;
+            // These steps were not shown.
+            return Ok(SvmlFit { metric, trace: Vec::new(), best: 0, ..fit });
+        }
+        let gram = kernel::backend().gram(&z, z.rows(), &fit.metric, run.watch())?;
+        let g = outer_product(&*gram, &mapped, &fit.svms);
+        // Back to the features: z = L x, so the gradient in x is L' times that in z.
+        let l = shape.components();
+        let g = linalg::multiply(
+            Block::from(&l).t(),
+            (&linalg::multiply((&g).into(), (&l).into())).into(),
+        );
+        match power(&g, form) {
+            Some(next) => shape = normalised(&next, sample)?,
+            // The outputs are the same everywhere: nothing to go by.
+            None => round = ROUNDS - 1,
+        }
+        round += 1;
+    }
+}
+
+/// G up to a factor, in the space of the kernel's rows, but for a factor M on either side. // (d, d)
+pub(super) fn outer_product(gram: &dyn Gram, sample: &Sample<'_>, svms: &[BinarySvm]) -> Matrix {
+    let d = sample.features();
+    let all = sample.all();
+    let mut g = Matrix::zeros(d, d);
+    for (svm, pair) in svms.iter().zip(pairs(sample.classes())) {
+        let rows = all.of_pair(pair);
+        let mut slopes = gram.weighted_differences(&rows.index, &svm.support, &svm.beta);
+        for (i, weight) in rows.weight.iter().enumerate() {
+            slopes.row_mut(i).iter_mut().for_each(|v| *v *= weight.sqrt());
+        }
+        linalg::add_product(&mut g, Block::from(&slopes).t(), (&slopes).into());
+    }
+    g
+}
+
+/// L with L'L = G^p in the given form; `None` if G is zero.
+fn power(g: &Matrix, form: Form) -> Option<Metric> {
+    let d = g.rows();
+    let values = match form {
+        Form::Diagonal => (0..d).map(|k| g[(k, k)].max(0.0).powf(POWER / 2.0)).collect(),
+        _ => {
+            let (values, vectors) = linalg::symmetric_eigen(g)?;
+            let scaled = Matrix::from_fn(form.rows(d), d, |i, k| {
+                values[i].max(0.0).powf(POWER / 2.0) * vectors[(i, k)]
+            });
+            match form {
+                Form::Rank(_) => with_fixed_signs(scaled).into_vec(),
+                // The symmetric root does not depend on the signs.
+                _ => linalg::multiply(Block::from(&vectors).t(), (&scaled).into()).into_vec(),
+            }
+        }
+    };
+    let metric = Metric::new(form, d, values).ok()?;
+    metric.relevance().iter().any(|m| *m > 0.0).then_some(metric)
+}
+
+/// The metric scaled so that mapped rows have the mean square that the rows themselves have.
+fn normalised(metric: &Metric, sample: &Sample<'_>) -> Result<Metric> {
+    let mean_square = |x: &Matrix| {
+        let rows = x.iter_rows().zip(sample.weight());
+        rows.map(|(x, w)| w * x.iter().map(|v| v * v).sum::<f64>()).sum::<f64>()
+    };
+    let (before, after) = (mean_square(sample.x()), mean_square(&metric.transform(sample.x())));
+    metric.scaled(if after > 0.0 { (before / after).sqrt() } else { 1.0 })
+}
+
+/// `scale` times a metric, in the form asked for: the shape is of that form already or a sphere.
+fn in_form(shape: &Metric, form: Form, scale: f64) -> Result<Metric> {
+    if shape.form() == form {
+        return shape.scaled(scale);
+    }
+    Metric::isotropic(form, shape.features(), scale * shape.values()[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::expand;
+    use crate::run::Watch;
+
+    /// weighted_differences() is, up to -2 M, the gradient of the output.
+    #[test]
+    fn slopes_are_gradients() {
+        let x = Matrix::from_fn(12, 3, |i, k| ((i * 5 + k * 7) % 11) as f64 * 0.2 - 1.0);
+        let l = vec![0.8, 0.1, -0.2, 0.3, 0.6, 0.0];
+        let metric = Metric::new(Form::Rank(2), 3, l).unwrap();
+        let gram = kernel::backend().gram(&x, 12, &metric, &Watch::default()).unwrap();
+        let (rows, cols): (Vec<usize>, Vec<usize>) = (vec![1, 4, 11], vec![0, 2, 3, 7, 11]);
+        let beta = [0.5, -1.0, 0.25, 0.75, -0.5];
+        let slopes = gram.weighted_differences(&rows, &cols, &beta);
+        let m = metric.mahalanobis();
+        let support = metric.transform(&x.select_rows(&cols));
+        let output = |x: &[f64]| {
+            let z = metric.transform(&Matrix::from_rows(&[x]).unwrap());
+            expand(&z, &support, &Matrix::from_rows(&[beta]).unwrap())[(0, 0)]
+        };
+        for (i, &row) in rows.iter().enumerate() {
+            for k in 0..3 {
+                let moved = |by: f64| {
+                    let mut x = x.row(row).to_vec();
+                    x[k] += by;
+                    output(&x)
+                };
+                let difference = (moved(1e-6) - moved(-1e-6)) / 2e-6;
+                let gradient: f64 = (0..3).map(|j| -2.0 * m[(k, j)] * slopes[(i, j)]).sum();
+                assert!((gradient - difference).abs() < 1e-8, "{gradient} {difference}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_power_of_g_in_every_form() {
+        let g = Matrix::from_rows(&[[4.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 0.0]]).unwrap();
+        // L'L = G^(1/2): its square is G.
+        let m = power(&g, Form::Full).unwrap().mahalanobis();
+        let square = linalg::multiply((&m).into(), (&m).into());
+        for (a, b) in square.as_slice().iter().zip(g.as_slice()) {
+            assert!((a - b).abs() < 1e-12, "{square:?}");
+        }
+        let diagonal = power(&g, Form::Diagonal).unwrap().relevance();
+        assert!((diagonal[0] - 2.0).abs() < 1e-14 && diagonal[2] == 0.0);
+        let rank = power(&g, Form::Rank(1)).unwrap().components();
+        assert!(rank[(0, 0)] > rank[(0, 1)] && rank[(0, 1)] > 0.0 && rank[(0, 2)].abs() < 1e-12);
+        assert!(power(&Matrix::zeros(2, 2), Form::Full).is_none());
+    }
+}

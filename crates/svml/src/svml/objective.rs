@@ -1,0 +1,245 @@
+//! What is minimised, as a function of the optimiser's variables theta: the validation loss of equation (13) with
+//! the regulariser of equation (17), its value and its gradient.
+//!
+//! ```text
+//! f(theta) = criterion(L, C) + lambda |L - L0|^2 / |L0|^2,     theta = (L / |L0|, log C)
+//! ```
+//!
+//! All variables are of order one. For a sphere the variable is log(1/sigma).
+
+use std::time::{Duration, Instant};
+
+use super::criterion::{Evaluation, PairFold, leave_one_out, validate_pairs};
+use super::{COST_RANGE, Svml};
+use crate::data::PairRows;
+use crate::error::{Error, Result};
+use crate::kernel::{self, Gram};
+use crate::linalg::Matrix;
+use crate::loss::Loss;
+use crate::metric::{Form, Metric};
+use crate::optimise::Objective;
+use crate::run::Watch;
+use crate::svm::BinarySvm;
+
+/// What is trained and validated, by rows of the kernel.
+pub enum Problems {
+    /// SVMs trained on one part and validated on another: hold-out, and k folds one after the other.
+    Folds(Vec<PairFold>),
+    /// SVMs trained on all rows and validated on each of them left out.
+    LeaveOneOut(Vec<PairRows>),
+}
+
+impl Problems {
+    fn evaluate(
+        &self,
+        gram: &dyn Gram,
+        cost: f64,
+        loss: Loss,
+        starts: &[BinarySvm],
+    ) -> Result<Evaluation> {
+        match self {
+            Self::Folds(pairs) => validate_pairs(gram, pairs, cost, loss, starts),
+            Self::LeaveOneOut(rows) => leave_one_out(gram, rows, cost, loss, starts),
+        }
+    }
+
+    /// How many SVMs there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Folds(pairs) => pairs.len(),
+            Self::LeaveOneOut(rows) => rows.len(),
+        }
+    }
+
+    /// Shares of training and of validation rows on the wrong side, over all SVMs.
+    pub fn errors(&self, evaluation: &Evaluation) -> (f64, f64) {
+        let share = |outputs: &[Vec<f64>], rows: &[&PairRows]| {
+            let (mut wrong, mut total) = (0.0, 0.0);
+            for (h, rows) in outputs.iter().zip(rows) {
+                for ((h, y), w) in h.iter().zip(&rows.y).zip(&rows.weight) {
+                    wrong += if (*h > 0.0) == (*y > 0.0) { 0.0 } else { *w };
+                    total += w;
+                }
+            }
+            wrong / f64::max(total, f64::MIN_POSITIVE)
+        };
+        let (train, valid): (Vec<&PairRows>, Vec<&PairRows>) = match self {
+            Self::Folds(pairs) => pairs.iter().map(|pair| (&pair.train, &pair.valid)).unzip(),
+            Self::LeaveOneOut(rows) => rows.iter().map(|rows| (rows, rows)).unzip(),
+        };
+        (share(&evaluation.train_outputs, &train), share(&evaluation.valid_outputs, &valid))
+    }
+}
+
+/// A point at which the objective was evaluated.
+pub struct Point {
+    /// The optimiser's variables.
+    pub theta: Vec<f64>,
+    /// L.
+    pub metric: Metric,
+    /// C.
+    pub cost: f64,
+    /// Loss, gradient and SVMs there.
+    pub evaluation: Evaluation,
+}
+
+/// The validation loss as a function of theta.
+pub struct ValidationLoss<'a> {
+    gram: Box<dyn Gram + 'a>,
+    problems: Problems,
+    variables: Variables,
+    loss: Loss,
+    /// SVMs to start the first evaluation from, if any are known.
+    starts: Vec<BinarySvm>,
+    last: Option<Point>,
+    slowest: Duration,
+}
+
+impl<'a> ValidationLoss<'a> {
+    /// On the rows of `x`, of which the first `trained` may be support rows, with L starting from `initial`.
+    pub fn new(
+        x: &'a Matrix,
+        trained: usize,
+        problems: Problems,
+        initial: Metric,
+        params: &Svml,
+        watch: &Watch,
+    ) -> Result<Self> {
+        let gram = kernel::backend().gram(x, trained, &initial, watch)?;
+        let variables = Variables::new(initial, params);
+        let (loss, starts, slowest) = (params.loss(), Vec::new(), Duration::ZERO);
+        Ok(Self { gram, problems, variables, loss, starts, last: None, slowest })
+    }
+
+    /// Starts the SVMs of the first evaluation from the support sets of others.
+    pub fn start_from(&mut self, svms: Vec<BinarySvm>) {
+        self.starts = svms;
+    }
+
+    /// theta at the start, with a given C.
+    pub fn theta(&self, cost: f64) -> Vec<f64> {
+        self.variables.start(cost)
+    }
+
+    /// What is trained and validated.
+    pub fn problems(&self) -> &Problems {
+        &self.problems
+    }
+
+    /// Longest time of one evaluation so far.
+    pub fn slowest(&self) -> Duration {
+        self.slowest
+    }
+
+    /// Makes this the last point: a line search may have gone on from it.
+    pub fn go_to(&mut self, theta: &[f64]) -> Result<()> {
+        if self.last.as_ref().is_none_or(|last| last.theta != theta) {
+            self.evaluate(theta, &mut vec![0.0; theta.len()])?;
+        }
+        Ok(())
+    }
+
+    /// The last point that was evaluated.
+    pub fn point(&self) -> Option<&Point> {
+        self.last.as_ref()
+    }
+}
+
+impl Objective for ValidationLoss<'_> {
+    fn evaluate(&mut self, theta: &[f64], gradient: &mut [f64]) -> Result<f64> {
+        let started = Instant::now();
+        let Ok((metric, cost)) = self.variables.decode(theta) else {
+            return Ok(f64::INFINITY);
+        };
+        self.gram.set_metric(&metric)?;
+        let starts = self.last.as_ref().map_or(&self.starts, |last| &last.evaluation.svms);
+        let evaluated = self.problems.evaluate(&*self.gram, cost, self.loss, starts);
+        let mut evaluation = match evaluated {
+            // L is so large that rounding hides which rows are close: too far.
+            Err(Error::NotPositiveDefinite { .. }) => return Ok(f64::INFINITY),
+            evaluated => evaluated?,
+        };
+        evaluation.loss += self.variables.regularise(&metric, &mut evaluation.d_metric);
+        let Evaluation { loss, d_log_cost, d_metric, .. } = &evaluation;
+        self.variables.encode(&metric, d_metric, theta, *d_log_cost, gradient);
+        let loss = *loss;
+        self.last = Some(Point { theta: theta.to_vec(), metric, cost, evaluation });
+        self.slowest = self.slowest.max(started.elapsed());
+        Ok(loss)
+    }
+}
+
+/// The way between theta and (L, C).
+struct Variables {
+    initial: Metric,
+    /// Size of L0: root of the mean square of its rows' lengths.
+    unit: f64,
+    lambda: f64,
+    learn_cost: bool,
+}
+
+impl Variables {
+    fn new(initial: Metric, params: &Svml) -> Self {
+        let square: f64 = initial.relevance().iter().sum();
+        let unit = (square / initial.rank() as f64).sqrt();
+        let unit = if unit > 0.0 { unit } else { 1.0 };
+        Self { initial, unit, lambda: params.lambda, learn_cost: params.learn_cost }
+    }
+
+    fn start(&self, cost: f64) -> Vec<f64> {
+        let values = self.initial.values().iter();
+        let mut theta: Vec<f64> = match self.initial.form() {
+            Form::Sphere => values.map(|v| v.ln()).collect(),
+            _ => values.map(|v| v / self.unit).collect(),
+        };
+        theta.push(cost.ln());
+        theta
+    }
+
+    fn decode(&self, theta: &[f64]) -> Result<(Metric, f64)> {
+        let (log_cost, values) = theta.split_last().unwrap_or((&0.0, &[]));
+        let values = match self.initial.form() {
+            Form::Sphere => values.iter().map(|v| v.exp()).collect(),
+            _ => values.iter().map(|v| v * self.unit).collect(),
+        };
+        let metric = Metric::new(self.initial.form(), self.initial.features(), values)?;
+        Ok((metric, log_cost.exp().clamp(COST_RANGE.0, COST_RANGE.1)))
+    }
+
+    /// lambda |L - L0|^2 / |L0|^2, equation (17), with its derivative added to `d_metric`.
+    fn regularise(&self, metric: &Metric, d_metric: &mut [f64]) -> f64 {
+        let (now, start) = (metric.values(), self.initial.values());
+        let size: f64 = start.iter().map(|v| v * v).sum();
+        // The principal components of columns that do not vary are zero.
+        let size = if size > 0.0 { size } else { 1.0 };
+        let mut share = 0.0;
+        for (d, (now, start)) in d_metric.iter_mut().zip(now.iter().zip(start)) {
+            share += (now - start).powi(2) / size;
+            // lambda last: at L = L0 this is zero however large lambda is.
+            *d += self.lambda * (2.0 * (now - start) / size);
+        }
+        self.lambda * share
+    }
+
+    /// The gradient in theta.
+    fn encode(
+        &self,
+        metric: &Metric,
+        d_metric: &[f64],
+        theta: &[f64],
+        d_log_cost: f64,
+        out: &mut [f64],
+    ) {
+        let last = out.len() - 1;
+        for (k, (out, d)) in out.iter_mut().zip(d_metric).enumerate() {
+            *out = match self.initial.form() {
+                Form::Sphere => d * metric.values()[k],
+                _ => d * self.unit,
+            };
+        }
+        // Where C is held, as given or at the end of its range, the loss does not depend on it.
+        let inside =
+            self.learn_cost && (COST_RANGE.0.ln()..=COST_RANGE.1.ln()).contains(&theta[last]);
+        out[last] = if inside { d_log_cost } else { 0.0 };
+    }
+}

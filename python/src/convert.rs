@@ -1,0 +1,119 @@
+//! Errors, JSON values and matrices as Python has them.
+
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::create_exception;
+use pyo3::exceptions::{
+    PyFloatingPointError, PyMemoryError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use serde_json::Value;
+use svml::{Error, Matrix, Remedy};
+
+create_exception!(
+    svml._core,
+    ParameterError,
+    PyValueError,
+    "A parameter outside its range: its name in the library, the value and what would be allowed."
+);
+
+/// An error as the exception that scikit-learn would raise: ValueError for data, an ArithmeticError where
+/// usable data led to numbers that are not.
+pub fn to_python(error: Error) -> PyErr {
+    let text = error.with_remedy_as(in_python);
+    match error {
+        Error::Parameter { name, value, bound } => {
+            ParameterError::new_err((name.into_owned(), value, bound))
+        }
+        Error::TooLarge { .. } => PyMemoryError::new_err(text),
+        Error::Numerical { .. } | Error::NotPositiveDefinite { .. } => {
+            PyFloatingPointError::new_err(text)
+        }
+        Error::NotAClassifier | Error::Unsupported(_) => PyRuntimeError::new_err(text),
+        Error::Io { path, source } => match source.raw_os_error() {
+            Some(code) => {
+                let cause = source.to_string();
+                let cause = cause.split(" (os error").next().unwrap_or_default().to_owned();
+                PyOSError::new_err((code, cause, path.into_os_string()))
+            }
+            None => PyOSError::new_err(text),
+        },
+        // An interrupt from Python is raised by whoever saw the signal, so this was the time limit.
+        Error::Interrupted => PyTimeoutError::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}
+
+/// What to do about an error, in the words of the package.
+fn in_python(remedy: Remedy) -> String {
+    match remedy {
+        Remedy::DropOrImpute => {
+            "leave out such rows, or fill such values before (sklearn.impute.SimpleImputer)"
+        }
+        Remedy::DropMissing => "leave out such rows",
+        Remedy::AcceptNewCategories => {
+            "correct it, or encode categories before (sklearn.preprocessing.OneHotEncoder)"
+        }
+        Remedy::UseCodes => "encode categories before (sklearn.preprocessing.OrdinalEncoder)",
+        Remedy::RaiseMemoryLimit => {
+            "raise memory_limit if the computer has that much, or use fewer rows"
+        }
+        Remedy::LowerCost => "keep C small: lower C_init, with learn_C=False",
+        Remedy::MoreTime => "raise time_limit",
+        Remedy::TrainClassifier => "use SVMLClassifier",
+        // The words of the library name nothing that differs here.
+        other => return other.to_string(),
+    }
+    .to_owned()
+}
+
+/// A JSON value as a Python object.
+pub fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
+        Value::Number(number) => match number.as_u64() {
+            Some(integer) => integer.into_pyobject(py)?.into_any(),
+            None => match number.as_i64() {
+                Some(integer) => integer.into_pyobject(py)?.into_any(),
+                None => number.as_f64().into_pyobject(py)?,
+            },
+        },
+        Value::String(text) => text.into_pyobject(py)?.into_any(),
+        Value::Array(values) => {
+            let list = PyList::empty(py);
+            for value in values {
+                list.append(object(py, value)?)?;
+            }
+            list.into_any()
+        }
+        Value::Object(entries) => dict(py, entries)?.into_any(),
+    })
+}
+
+/// A JSON object as a dict.
+pub fn dict<'py>(
+    py: Python<'py>,
+    entries: &serde_json::Map<String, Value>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in entries {
+        dict.set_item(name, object(py, value)?)?;
+    }
+    Ok(dict)
+}
+
+/// An array as a matrix, row after row, whatever its order in memory.
+pub fn matrix(x: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
+    let (n, d) = (x.shape()[0], x.shape()[1]);
+    let values = match x.as_slice() {
+        Ok(values) if x.is_c_contiguous() => values.to_vec(),
+        _ => x.as_array().iter().copied().collect(),
+    };
+    Matrix::new(n, d, values).map_err(to_python)
+}
+
+/// A matrix as an array.
+pub fn array<'py>(py: Python<'py>, matrix: &Matrix) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    matrix.as_slice().to_vec().into_pyarray(py).reshape([matrix.rows(), matrix.cols()])
+}

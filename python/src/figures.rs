@@ -1,0 +1,96 @@
+//! The library's figures as dicts of arrays, with the names of their fields; `_displays.py` draws them.
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use svml::figures::{Bin, Map, MetricMatrix, Point, Relevance, Reliability, Trace};
+
+use crate::convert::array;
+
+/// The map; a class that is not known is -1.
+pub fn map<'py>(py: Python<'py>, map: Map) -> PyResult<Bound<'py, PyDict>> {
+    let columns = map.columns;
+    let grid = |values: Vec<f64>| -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let shape = [values.len() / columns, columns];
+        values.into_pyarray(py).reshape(shape)
+    };
+    let of = |value: fn(&Point) -> f64| -> Bound<'py, PyArray1<f64>> {
+        map.points.iter().map(value).collect::<Vec<f64>>().into_pyarray(py)
+    };
+    let classes: Vec<i64> =
+        map.points.iter().map(|point| point.class.map_or(-1, |class| class as i64)).collect();
+    let support: Vec<bool> = map.points.iter().map(|point| point.support).collect();
+    let figure = PyDict::new(py);
+    figure.set_item("axes", array(py, &map.axes)?)?;
+    figure.set_item("axis_labels", &map.axis_labels)?;
+    figure.set_item("which", map.which)?;
+    figure.set_item("flat", map.flat)?;
+    figure.set_item("exact", map.exact)?;
+    figure.set_item("rows", map.rows)?;
+    figure.set_item("classes", &map.classes)?;
+    figure.set_item("x", of(|point| point.x))?;
+    figure.set_item("y", of(|point| point.y))?;
+    figure.set_item("class", classes.into_pyarray(py))?;
+    figure.set_item("support", support.into_pyarray(py))?;
+    figure.set_item("x_range", map.x_range)?;
+    figure.set_item("y_range", map.y_range)?;
+    figure.set_item("background", &map.background)?;
+    figure.set_item("margins", map.margins)?;
+    let shape = [map.decided.len() / columns, columns];
+    figure.set_item("decided", map.decided.into_pyarray(py).reshape(shape)?)?;
+    figure.set_item("decision", map.decision.map(grid).transpose()?)?;
+    figure.set_item("strength", grid(map.strength)?)?;
+    Ok(figure)
+}
+
+/// The learning curves.
+pub fn trace<'py>(py: Python<'py>, trace: Trace) -> PyResult<Bound<'py, PyDict>> {
+    let errors = PyDict::new(py);
+    for (name, values) in trace.errors {
+        errors.set_item(name, values.into_pyarray(py))?;
+    }
+    let stages: Vec<(String, usize, usize)> =
+        trace.stages.iter().map(|stage| (stage.to_string(), stage.first, stage.last)).collect();
+    let figure = PyDict::new(py);
+    figure.set_item("loss", trace.loss.into_pyarray(py))?;
+    figure.set_item("errors", errors)?;
+    figure.set_item("stages", stages)?;
+    figure.set_item("best", trace.best)?;
+    figure.set_item("chosen", trace.chosen.map(|form| form.to_string()))?;
+    figure.set_item("stop", trace.stop.map(|stop| stop.to_string()))?;
+    Ok(figure)
+}
+
+/// The matrix of the metric.
+pub fn metric_matrix<'py>(py: Python<'py>, matrix: MetricMatrix) -> PyResult<Bound<'py, PyDict>> {
+    let figure = PyDict::new(py);
+    figure.set_item("names", matrix.names)?;
+    figure.set_item("values", array(py, &matrix.values)?)?;
+    figure.set_item("features", matrix.features)?;
+    Ok(figure)
+}
+
+/// The relevance of the features.
+pub fn relevance<'py>(py: Python<'py>, relevance: Relevance) -> PyResult<Bound<'py, PyDict>> {
+    let figure = PyDict::new(py);
+    figure.set_item("names", relevance.names)?;
+    figure.set_item("values", relevance.values.into_pyarray(py))?;
+    Ok(figure)
+}
+
+/// The calibration of the probabilities.
+pub fn reliability<'py>(py: Python<'py>, reliability: Reliability) -> PyResult<Bound<'py, PyDict>> {
+    let of = |value: fn(&Bin) -> f64| -> Bound<'py, PyArray1<f64>> {
+        reliability.bins.iter().map(value).collect::<Vec<f64>>().into_pyarray(py)
+    };
+    let rows: Vec<usize> = reliability.bins.iter().map(|bin| bin.rows).collect();
+    let figure = PyDict::new(py);
+    figure.set_item("event", &reliability.event)?;
+    figure.set_item("rows", rows.into_pyarray(py))?;
+    figure.set_item("predicted", of(|bin| bin.predicted))?;
+    figure.set_item("observed", of(|bin| bin.observed))?;
+    figure.set_item("low", of(|bin| bin.interval[0]))?;
+    figure.set_item("high", of(|bin| bin.interval[1]))?;
+    figure.set_item("counts", reliability.counts.into_pyarray(py))?;
+    Ok(figure)
+}

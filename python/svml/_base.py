@@ -1,0 +1,479 @@
+"""What all estimators have in common.
+
+Input is checked and parameters are named here; numbers come from the library. A fitted estimator holds the library's
+model, whose state is the bytes of the model file, and its attributes ask that model. An estimator says in `_method`
+which method of the library it fits, and in `_names` which of its parameters have other names there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+import re
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from svml import _core
+
+# What scikit-learn calls parameters of the library.
+NAMES = {
+    "max_iter": "max_iterations",
+    "tol": "tolerance",
+    "n_components": "rank",
+    "solver": "optimiser",
+    "random_state": "seed",
+}
+SOLVERS = {"lbfgs": "lbfgs", "cg": "conjugate_gradients"}
+# Of many warnings of one fit so many are shown.
+SHOWN = 3
+
+Floats = NDArray[np.float64]
+Step = dict[str, Any]
+Callbacks = Callable[[Step], Any] | Sequence[Callable[[Step], Any]] | None
+
+PARAMETERS = """
+    time_limit : float, default=None
+        Seconds after which the best so far is taken.
+    callbacks : callable or list of callables, default=None
+        Each is called with every step, a dict with the keys of `trace_` and ``seconds``. Returning True ends the fit
+        with the best so far.
+    verbose : int, default=0
+        1 prints a line for each step.
+    n_jobs : int, default=None
+        Threads. None is 1 unless in a `joblib.parallel_config` context, -1 is all cores. Results are the same, bit
+        for bit, for any number."""
+
+ATTRIBUTES = """
+    components_ : ndarray of shape (n_components, n_features)
+        The map on features as they are: ``transform(X) = (X - mean_) @ components_.T``.
+    n_components_ : int
+        Dimensions of the space that rows are mapped into.
+    mean_, scale_ : ndarray of shape (n_features,)
+        Mean and standard deviation of the features; a scale of 0 marks a constant feature, which is left out.
+    form_ : str
+        The form of the metric: "sphere", "diagonal", "full" or "low_rank".
+    feature_importances_ : ndarray of shape (n_features,)
+        How strongly each standardised feature enters the distance: the diagonal of M = L'L.
+    best_iter_ : int
+        The step of the trace that was kept.
+    n_iter_ : int
+        Steps that were taken, of all forms together.
+    stop_reason_ : str or None
+        Why learning ended: "tolerance", "minimum", "early_stopping", "iterations", "time_limit" or "interrupted";
+        None for a model of a file that was not learned step by step.
+    warnings_ : list of str
+        What the user should know about the data or the fit; `fit` has said it as a warning, too.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has names that are strings."""
+
+
+class InvalidParameterError(ValueError, TypeError):
+    """A parameter of an estimator has a value or a type that is not allowed."""
+
+
+def form_of(text: str) -> tuple[str, int | None]:
+    """A form as the library writes it, such as rank=2, as `form` and `n_components`."""
+    name, _, rank = text.partition("=")
+    return ("low_rank", int(rank)) if name == "rank" else (name, None)
+
+
+def label_of(value: Any) -> str:
+    """A class label as the model file has it: equal numbers have one name."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        return str(value)
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    number = float(value)
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def distance(components: Floats, u: ArrayLike, v: ArrayLike) -> float:
+    """The distance of two rows under a map."""
+    difference = np.asarray(u, dtype=np.float64) - np.asarray(v, dtype=np.float64)
+    return float(np.linalg.norm(components @ difference))
+
+
+class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What all estimators have in common: fit, transform, the metric, the file."""
+
+    _method: ClassVar[str]
+    _names: ClassVar[Mapping[str, str]] = NAMES
+    _model: _core.Model
+    classes_: NDArray[Any]
+    n_features_in_: int
+    max_iter: int
+    time_limit: float | None
+    verbose: int
+    n_jobs: int | None
+    callbacks: Callbacks
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Learn from rows and their classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows. They are standardised inside.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight 2 counts as the row twice, one of weight 0 not at all.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        check_classification_targets(y)
+        weights = self._check_weights(X, sample_weight)
+        classes, places = np.unique(y, return_inverse=True)
+        labels = [label_of(value) for value in classes.tolist()]
+        params = self._library_params(labels)
+        try:
+            model = _core.Model.fit(
+                self._method,
+                json.dumps(params),
+                X,
+                places.astype(np.int64),
+                labels,
+                weights=weights,
+                names=self._column_names(),
+                threads=self._threads(),
+                time_limit=self._check_time_limit(),
+                observer=self._observer(),
+            )
+        except _core.ParameterError as error:
+            raise self._renamed(*error.args) from None
+        # Classes whose rows all have weight 0 do not count.
+        kept = set(model.classes)
+        self.classes_ = classes[[label in kept for label in labels]]
+        self._model = model
+        self._warn()
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Map rows by the learned metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            ``(X - mean_) @ components_.T``: Euclidean distances between rows of Z are those of the metric.
+        """
+        X = self._rows(X)
+        return self._model.transform(X, self._threads())
+
+    def get_mahalanobis_matrix(self) -> Floats:
+        """The matrix of the metric, ``components_.T @ components_``.
+
+        Returns
+        -------
+        M : ndarray of shape (n_features, n_features)
+            The squared distance of u and v is ``(u - v) @ M @ (u - v)``.
+        """
+        return self._fitted().mahalanobis
+
+    def get_metric(self) -> Callable[[ArrayLike, ArrayLike], float]:
+        """The metric as a function of two rows, for scikit-learn's ``metric=`` parameters.
+
+        Returns
+        -------
+        metric : callable
+            ``metric(u, v)`` is the distance of the rows u and v.
+        """
+        return partial(distance, self.components_)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. The command ``svml``, the Rust library and `svml.load` read it.
+        """
+        self._fitted().save(path)
+
+    @property
+    def components_(self) -> Floats:
+        """The map, on features as they are, of shape (n_components, n_features)."""
+        return self._fitted().components
+
+    @property
+    def n_components_(self) -> int:
+        """Dimensions of the space that rows are mapped into."""
+        return int(self._fitted().components.shape[0])
+
+    @property
+    def mean_(self) -> Floats:
+        """Mean of each feature, which is subtracted before the map."""
+        return self._fitted().mean
+
+    @property
+    def scale_(self) -> Floats:
+        """Standard deviation of each feature; 0 for one that was constant and is left out."""
+        return self._fitted().scale
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How strongly each standardised feature enters the distance: the diagonal of its matrix."""
+        return self._fitted().relevance
+
+    @property
+    def form_(self) -> str:
+        """The form of the metric: sphere, diagonal, full or low_rank."""
+        return form_of(self._fitted().form)[0]
+
+    @property
+    def stop_reason_(self) -> str | None:
+        """Why learning ended: tolerance, minimum, early_stopping, iterations, time_limit or interrupted."""
+        return self._fitted().report["stop"]
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps that were taken, of all forms together; at least 1."""
+        steps = self._fitted().report["trace"]
+        return max(1, int(steps[-1]["iteration"])) if steps else 1
+
+    @property
+    def best_iter_(self) -> int:
+        """The step of the trace that was kept."""
+        return int(self._fitted().report["best"])
+
+    @property
+    def trace_(self) -> dict[str, NDArray[Any]]:
+        """The steps, one array for each thing that was watched."""
+        report = self._fitted().report
+        keys = dict.fromkeys(key for step in report["trace"] for key in step)
+        trace = {key: np.array([step.get(key) for step in report["trace"]]) for key in keys if key != "form"}
+        for key, values in trace.items():
+            if values.dtype == object:
+                # A step at which it was not watched has NaN.
+                trace[key] = values.astype(np.float64)
+        if "form" in keys:
+            forms = [[form_of(form)[0]] * (1 + last - first) for form, first, last in report["stages"]]
+            trace["form"] = np.concatenate(forms)
+        return trace
+
+    @property
+    def warnings_(self) -> list[str]:
+        """What the user should know about the data or the fit."""
+        return list(self._fitted().report["warnings"])
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _fitted(self) -> _core.Model:
+        """The model; before the fit the attributes do not exist."""
+        try:
+            return self.__dict__["_model"]
+        except KeyError:
+            name = type(self).__name__
+            raise AttributeError(f"this {name} is not fitted yet; call fit first") from None
+
+    def _rows(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        finite = "allow-nan" if self._model.imputes else True
+        return validate_data(
+            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=finite
+        )
+
+    def _threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _check_weights(self, X: Floats, sample_weight: ArrayLike | None) -> Floats | None:
+        if sample_weight is None:
+            return None
+        weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if np.any(weights < 0):
+            raise ValueError("Negative values in data passed to `sample_weight`")
+        if not np.any(weights > 0):
+            raise ValueError("Sample weights must contain at least one non-zero number.")
+        return weights
+
+    def _check_time_limit(self) -> float | None:
+        limit = self.time_limit
+        if limit is None:
+            return None
+        if isinstance(limit, bool) or not isinstance(limit, numbers.Real) or not 0 < limit < math.inf:
+            raise self._invalid("time_limit", "a positive number of seconds or None", limit)
+        return float(limit)
+
+    def _column_names(self) -> list[str] | None:
+        """The names of the columns as a header of a table would give them, if it could."""
+        names = [str(name).strip() for name in getattr(self, "feature_names_in_", [])]
+        return names if names and all(names) and len(set(names)) == len(names) else None
+
+    def _observer(self) -> Callable[[Step], bool] | None:
+        """What sees each step: the lines of `verbose` and the callbacks."""
+        given: Any = self.callbacks
+        callbacks = [] if given is None else [given] if callable(given) else given
+        if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
+            raise self._invalid("callbacks", "a callable, a list of callables or None", given)
+        if not self.verbose and not callbacks:
+            return None
+
+        def observe(step: Step) -> bool:
+            if step.get("form") is not None:
+                step["form"] = form_of(step["form"])[0]
+            if self.verbose:
+                print(f"[{type(self).__name__}] {_in_words(step)}", flush=True)
+            # All of them see the step, whoever wants to end. Values that are no answer do not count.
+            answers = [callback(step) for callback in callbacks]
+            return any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)
+
+        return observe
+
+    def _warn(self) -> None:
+        """Says what the user should know, once for each fit."""
+        found = self.warnings_
+        if found:
+            more = f"; and {len(found) - SHOWN} more, in warnings_" if len(found) > SHOWN else ""
+            warnings.warn("; ".join(found[:SHOWN]) + more, UserWarning, stacklevel=3)
+        if self.stop_reason_ == "iterations":
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} steps; "
+                "raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _library_params(self, labels: Collection[str]) -> dict[str, Any]:
+        """The parameters that the library knows, by its names and in its words; `labels` are those of y."""
+        known = _core.bounds(self._method)
+        params = {}
+        for name, value in self.get_params(deep=False).items():
+            library = self._names.get(name, name)
+            if library in known:
+                params[library] = self._to_library(name, value, _in_python(known[library]))
+        return params
+
+    def _to_library(self, name: str, value: Any, bound: str) -> Any:
+        """A value that JSON can hold, in the words of the library, which says whether it is allowed."""
+        if name == "solver":
+            if not isinstance(value, str) or value not in SOLVERS:
+                raise self._invalid(name, "'lbfgs' or 'cg'", value)
+            return SOLVERS[value]
+        if name == "random_state" and not isinstance(value, numbers.Integral):
+            return int(check_random_state(value).randint(np.iinfo(np.int32).max))
+        return self._plain(name, value, bound)
+
+    def _plain(self, name: str, value: Any, bound: str) -> Any:
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, (list, tuple)):
+            return [self._plain(name, part, bound) for part in value]
+        if isinstance(value, float) and math.isfinite(value):
+            return value
+        if value is not None and not isinstance(value, (bool, int, str)):
+            raise self._invalid(name, bound, value)
+        return value
+
+    def _from_library(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters of the library by the names and in the words that they have here."""
+        names = {library: python for python, library in self._names.items()}
+        ours = {}
+        for name, value in params.items():
+            ours[names.get(name, name)] = tuple(value) if isinstance(value, list) else value
+        if "solver" in ours:
+            ours["solver"] = next(word for word, library in SOLVERS.items() if library == ours["solver"])
+        return ours
+
+    def _invalid(self, name: str, bound: str, value: Any) -> InvalidParameterError:
+        return InvalidParameterError(
+            f"The {name!r} parameter of {type(self).__name__} must be {bound}. Got {value!r} instead."
+        )
+
+    def _renamed(self, name: str, value: str, bound: str) -> ValueError:
+        """An error of the library about one of its parameters, with the name that it has here."""
+        params = self.get_params(deep=False)
+        names = {library: python for python, library in self._names.items() if python in params}
+        here = names.get(name, name)
+        if here in params:
+            return self._invalid(here, _in_python(bound), params[here])
+        return ValueError(f"{name} = {value} is not allowed: it must be {bound}")
+
+    @classmethod
+    def _learner(cls) -> str:
+        """The name of the learner in the library."""
+        return cls._method.partition("+")[0]
+
+    @classmethod
+    def _of(cls, model: _core.Model) -> Any:
+        """The fitted estimator of a model that was read."""
+        estimator = cls()
+        estimator._model = model
+        names, given = model.names
+        estimator.n_features_in_ = len(names)
+        if given:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        labels: list[Any] = model.classes
+        if model.numeric:
+            values = [float(label) for label in labels]
+            labels = [int(v) for v in values] if all(v.is_integer() for v in values) else values
+        estimator.classes_ = np.array(labels)
+        params = learner_in(model).get(cls._learner(), {})
+        estimator.set_params(**estimator._from_library(params))
+        return estimator
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def learner_in(model: _core.Model) -> dict[str, dict[str, Any]]:
+    """The learner by name, with its parameters, of a metric alone; of a classifier its method."""
+    method = model.report["method"]
+    return method.get("metric", method)
+
+
+def _in_python(bound: str) -> str:
+    """What the library says a value must be, with the constants of Python."""
+    return re.sub(r"\b(true|false|none)\b", lambda word: word[0].capitalize(), bound)
+
+
+def _in_words(step: Step) -> str:
+    """One line about a step."""
+    text = f"step {step['iteration']}: loss {step['loss']:.6g}"
+    for key, name in (("valid_error", "validation error"), ("stopping_error", "early-stopping error")):
+        if step.get(key) is not None:
+            text += f", {name} {100 * step[key]:.1f} %"
+    if step.get("cost") is not None:
+        text += f", C {step['cost']:.4g}"
+    if step.get("gap") is not None:
+        text += f", gap {step['gap']:.2g}"
+    return f"{text}, {step['seconds']:.2f} s"

@@ -1,0 +1,87 @@
+"""Large margin nearest neighbours."""
+
+from __future__ import annotations
+
+from svml._base import ATTRIBUTES, NAMES, PARAMETERS, Callbacks, Estimator
+
+
+class LMNN(Estimator):
+    __doc__ = f"""Large margin nearest neighbours.
+
+    The nearest rows of the same class are drawn near, and rows of other classes are kept a margin further away than
+    these [1]_. The problem is convex, and a duality gap certifies how far the loss can be from the least possible.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Dimensions to map into; None: as many as there are features.
+    n_neighbors : int, default=3
+        Rows of the same class that are drawn near, for each row.
+    mu : float, default=1.0
+        Weight of rows of other classes within the margin.
+    init : {{"identity", "scaled"}}, default="identity"
+        Where L starts: I, or I/sqrt(d); with `n_components` the leading principal directions.
+    solver : {{"lbfgs", "cg"}}, default="lbfgs"
+        How the loss is minimised: by limited-memory BFGS or by conjugate gradients.
+    max_iter : int, default=1000
+        Most steps.
+    tol : float, default=1e-3
+        Duality gap, relative to the loss, at which to stop.{PARAMETERS}
+
+    Attributes
+    ----------
+    trace_ : dict of ndarray
+        Every step: iteration, loss, gap (relative duality gap; NaN where it is not known), step_length.{ATTRIBUTES}
+
+    See Also
+    --------
+    NCA : Neighbourhood component analysis.
+    SVML : The metric of an SVM.
+    sklearn.neighbors.KNeighborsClassifier : What to use after it.
+
+    References
+    ----------
+    .. [1] K. Q. Weinberger and L. K. Saul, "Distance Metric Learning for Large Margin Nearest Neighbor
+           Classification", Journal of Machine Learning Research 10, 2009, pages 207 to 244.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from svml import LMNN
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(LMNN(), KNeighborsClassifier(3)).fit(X, y)
+    >>> bool(model.score(X, y) > 0.98)
+    True
+    """
+
+    _method = "lmnn+none"
+    _names = {**NAMES, "n_neighbors": "neighbours"}
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int = 3,
+        mu: float = 1.0,
+        init: str = "identity",
+        solver: str = "lbfgs",
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        time_limit: float | None = None,
+        callbacks: Callbacks = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.mu = mu
+        self.init = init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.time_limit = time_limit
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.n_jobs = n_jobs

@@ -1,0 +1,53 @@
+"""Model files, of whatever was fitted."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from svml import _core
+from svml._base import Estimator, learner_in
+from svml._itml import ITML
+from svml._lmnn import LMNN
+from svml._nca import NCA
+from svml._svml import SVML, SVMLClassifier
+
+# What a metric without a classifier becomes, by its learner.
+TRANSFORMERS: tuple[type[Estimator], ...] = (SVML, NCA, LMNN, ITML)
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file of `save`, of ``svml train`` or of the Rust library.
+
+    Returns
+    -------
+    estimator : object
+        A fitted `SVMLClassifier`, or `SVML`, `NCA`, `LMNN` or `ITML` for a metric without a classifier. Class labels
+        are numbers where the file says so, else texts. Text columns of a table have become numbers in the file's way:
+        features are the encoded columns, as `feature_names_in_` names them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_wine
+    >>> from svml import SVMLClassifier, load
+    >>> X, y = load_wine(return_X_y=True)
+    >>> file = Path(tempfile.mkdtemp()) / "wine.svml"
+    >>> SVMLClassifier(form="diagonal").fit(X, y).save(file)
+    >>> load(file).form
+    'diagonal'
+    """
+    model = _core.Model.load(path)
+    if model.is_classifier:
+        return SVMLClassifier._of(model)
+    learner = next(iter(learner_in(model)))
+    for transformer in TRANSFORMERS:
+        if transformer._learner() == learner:
+            return transformer._of(model)
+    raise ValueError(f"{path}: a metric of {learner!r}, for which there is no estimator")

@@ -1,0 +1,75 @@
+"""Neighbourhood component analysis."""
+
+from __future__ import annotations
+
+from svml._base import ATTRIBUTES, PARAMETERS, Callbacks, Estimator
+
+
+class NCA(Estimator):
+    __doc__ = f"""Neighbourhood component analysis.
+
+    Each row draws a neighbour by a softmax over distances; the expected share of rows whose neighbour is of their own
+    class is maximised over the metric [1]_.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Dimensions to map into; None: as many as there are features.
+    init : {{"scaled", "identity"}}, default="scaled"
+        Where L starts: I/sqrt(d), or I; with `n_components` the leading principal directions.
+    solver : {{"lbfgs", "cg"}}, default="lbfgs"
+        How the loss is minimised: by limited-memory BFGS or by conjugate gradients.
+    max_iter : int, default=100
+        Most steps.
+    tol : float, default=1e-5
+        Relative decrease of the loss below which to stop.{PARAMETERS}
+
+    Attributes
+    ----------
+    trace_ : dict of ndarray
+        Every step: iteration, loss, step_length.{ATTRIBUTES}
+
+    See Also
+    --------
+    LMNN : Large margin nearest neighbours.
+    SVML : The metric of an SVM.
+    sklearn.neighbors.NeighborhoodComponentsAnalysis : The same loss in scikit-learn.
+
+    References
+    ----------
+    .. [1] J. Goldberger, S. Roweis, G. Hinton and R. Salakhutdinov, "Neighbourhood Components Analysis", Advances in
+           Neural Information Processing Systems 17, 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from svml import NCA
+    >>> X, y = load_wine(return_X_y=True)
+    >>> NCA(n_components=2).fit_transform(X, y).shape
+    (178, 2)
+    """
+
+    _method = "nca+none"
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        init: str = "scaled",
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        time_limit: float | None = None,
+        callbacks: Callbacks = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.time_limit = time_limit
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.n_jobs = n_jobs

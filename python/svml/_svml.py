@@ -1,0 +1,386 @@
+"""Support vector metric learning, as a transformer and as a classifier."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection, Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from svml import _core
+from svml._base import (
+    ATTRIBUTES,
+    NAMES,
+    PARAMETERS,
+    Callbacks,
+    Estimator,
+    Floats,
+    form_of,
+    label_of,
+    learner_in,
+)
+
+# An integer is a number of folds. It is not called `cv`, which would promise to take splits as well.
+VALIDATION = {"hold_out": "hold_out", "loo": "leave_one_out"}
+FORMS = ("auto", "sphere", "diagonal", "full", "low_rank")
+
+DOC = f"""Parameters
+    ----------
+    form : {{"auto", "sphere", "diagonal", "full", "low_rank"}}, default="auto"
+        Structure of L: "sphere" (one width), "diagonal" (a weight for each feature), "full", "low_rank" (a map into
+        `n_components` dimensions), or "auto": chosen from the data, unless `n_components` says that it is low rank.
+    n_components : int, default=None
+        Dimensions to map into. "low_rank" needs it; "sphere", "diagonal" and "full" do not go with it.
+    validation : int, "hold_out" or "loo", default=5
+        How metric and C are validated while they are learned: on this number of folds, on a quarter of the rows
+        (while another quarter says when to stop), or on every row left out alone, in closed form.
+    surrogate : {{"squared_hinge", "sigmoid", "logistic"}}, default="squared_hinge"
+        The smooth function that stands in for the zero-one loss.
+    steepness : float, default=5.0
+        Steepness of the sigmoid and of the logistic surrogate.
+    regularization : float, default=0.03
+        Weight of the regulariser that holds L near its start.
+    init : {{"scaled", "identity", "gradients"}}, default="scaled"
+        Where L starts: I/sqrt(d), I, or the directions in which SVMs with one width vary most, the last only if the
+        form is given. For low rank the first two are the leading principal directions.
+    C_init : float, default=0.5
+        C at the start.
+    learn_C : bool, default=True
+        Whether C is learned; otherwise it stays as it starts.
+    solver : {{"lbfgs", "cg"}}, default="lbfgs"
+        How the loss is minimised: by limited-memory BFGS or by conjugate gradients.
+    max_iter : int, default=100
+        Most steps, for each form that is tried.
+    tol : float, default=0.01
+        Decrease of the loss below which to stop, relative to the loss.
+    patience : int, default=5
+        Steps without a better result on the rows for early stopping before learning ends, with
+        ``validation="hold_out"``.
+    refit : bool, default=True
+        Whether the SVM is trained again on all rows with the learned L and C.
+    class_weight : dict, "balanced" or None, default=None
+        How much the rows of each class count: by label, or inversely to the weight of the class.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds. The same number gives the same model, bit for bit; None draws one.
+    memory_limit : int, default=8589934592
+        Most bytes for kernel matrices. What would need more is refused with a MemoryError.{PARAMETERS}
+
+    Attributes
+    ----------
+    C_ : float
+        C.
+    candidates_ : list of dict
+        The forms that were compared, each with form, n_components (None unless low_rank), cost (C), loss and error
+        on rows that their SVMs have not seen, and whether it was chosen; empty if the form was given.
+    support_ : ndarray of shape (n_SV,)
+        Rows of the training data that are support vectors, class after class; of identical rows the first.
+    support_vectors_ : ndarray of shape (n_SV, n_features)
+        The support vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        Number of support vectors of each class.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
+        Their coefficients, laid out as in `sklearn.svm.SVC`; the ridge 1/C is in them.
+    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        The offset of the SVM of each pair of classes.
+    trace_ : dict of ndarray
+        Every step: iteration, form, loss, train_error, valid_error, stopping_error (NaN without rows for early
+        stopping), cost (C), support_vectors (how many), step_length.{ATTRIBUTES}
+"""
+
+REFERENCES = """References
+    ----------
+    .. [1] Z. Xu, K. Q. Weinberger and O. Chapelle, "Distance Metric Learning for Kernel Machines",
+           arXiv:1208.3422, 2012.
+"""
+
+
+class SVML(Estimator):
+    __doc__ = f"""Support vector metric learning as a transformer.
+
+    Learns the matrix L of the kernel ``exp(-|L (x - z)|^2)`` together with C and a support vector machine [1]_, and
+    maps rows by it. Use it before nearest neighbours, `sklearn.svm.SVC`, or for pictures; `SVMLClassifier` is the same
+    with the SVM.
+
+    {DOC}
+    See Also
+    --------
+    SVMLClassifier : The same as a classifier.
+    NCA, LMNN, ITML : Metrics that are learned without an SVM.
+
+    {REFERENCES}
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from svml import SVML
+    >>> X, y = load_wine(return_X_y=True)
+    >>> metric = SVML(form="low_rank", n_components=2)
+    >>> pipeline = make_pipeline(metric, KNeighborsClassifier()).fit(X, y)
+    >>> pipeline[:-1].transform(X).shape
+    (178, 2)
+    """
+
+    _method = "svml"
+    _names = {
+        **NAMES,
+        "regularization": "lambda",
+        "C_init": "initial_cost",
+        "learn_C": "learn_cost",
+        "validation": "criterion",
+    }
+
+    def __init__(
+        self,
+        *,
+        form: str = "auto",
+        n_components: int | None = None,
+        validation: int | str = 5,
+        surrogate: str = "squared_hinge",
+        steepness: float = 5.0,
+        regularization: float = 0.03,
+        init: str = "scaled",
+        C_init: float = 0.5,
+        learn_C: bool = True,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-2,
+        patience: int = 5,
+        refit: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        memory_limit: int = 8 << 30,
+        time_limit: float | None = None,
+        callbacks: Callbacks = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.form = form
+        self.n_components = n_components
+        self.validation = validation
+        self.surrogate = surrogate
+        self.steepness = steepness
+        self.regularization = regularization
+        self.init = init
+        self.C_init = C_init
+        self.learn_C = learn_C
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.refit = refit
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.time_limit = time_limit
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Any:
+        """Read a model file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file of `save`, of ``svml train`` or of the Rust library.
+
+        Returns
+        -------
+        estimator : object
+            A fitted estimator of this class, with the parameters that are in the file.
+        """
+        model = _core.Model.load(path)
+        needs_classifier = issubclass(cls, ClassifierMixin) or cls._learner() not in learner_in(model)
+        if needs_classifier and not model.is_classifier:
+            raise ValueError("the file holds a metric without a classifier; read it with svml.load")
+        return cls._of(model)
+
+    def _library_params(self, labels: Collection[str]) -> dict[str, Any]:
+        params = super()._library_params(labels)
+        params["form"] = self._library_form()
+        params["class_weight"] = self._weights_of_classes(labels)
+        return params
+
+    def _to_library(self, name: str, value: Any, bound: str) -> Any:
+        if name in ("form", "class_weight"):
+            return None
+        if name != "validation":
+            return super()._to_library(name, value, bound)
+        if isinstance(value, str) and value in VALIDATION:
+            return VALIDATION[value]
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 2:
+            return f"k_fold={value}"
+        raise self._invalid(name, "an integer of at least 2, 'hold_out' or 'loo'", value)
+
+    def _library_form(self) -> str:
+        form, rank = self.form, self._plain("n_components", self.n_components, "an integer or None")
+        if not isinstance(form, str) or form not in FORMS:
+            raise self._invalid("form", "'auto', 'sphere', 'diagonal', 'full' or 'low_rank'", form)
+        if rank is None and form != "low_rank":
+            return form
+        if form not in ("auto", "low_rank"):
+            raise self._invalid("n_components", f"None with form={form!r}", rank)
+        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
+            bound = "an integer in the range [1, n_features]"
+            raise self._invalid("n_components", bound if form == "low_rank" else f"{bound} or None", rank)
+        return f"rank={rank}"
+
+    def _weights_of_classes(self, labels: Collection[str]) -> Any:
+        given = self.class_weight
+        if given is None:
+            return "none"
+        if isinstance(given, str) and given == "balanced":
+            return given
+        if not isinstance(given, Mapping):
+            raise self._invalid("class_weight", "a dict, 'balanced' or None", given)
+        weights: dict[str, float] = {}
+        for label, weight in given.items():
+            if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
+                raise self._invalid("class_weight", "a dict from labels to numbers", given)
+            # As in scikit-learn, a class that does not occur may have a weight.
+            if label_of(label) in labels:
+                weights[label_of(label)] = float(weight)
+        return {"given": weights}
+
+    def _from_library(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        ours = super()._from_library(params)
+        if "form" in ours:
+            ours["form"], ours["n_components"] = form_of(ours["form"])
+        if "validation" in ours:
+            name, _, folds = ours["validation"].partition("=")
+            words = {library: word for word, library in VALIDATION.items()}
+            ours["validation"] = int(folds) if folds else words[name]
+        weights = ours.get("class_weight")
+        if weights == "none":
+            ours["class_weight"] = None
+        if isinstance(weights, dict):
+            by_label = {label_of(label): label for label in self.classes_.tolist()}
+            ours["class_weight"] = {by_label[k]: v for k, v in weights["given"].items()}
+        return ours
+
+    def _renamed(self, name: str, value: str, bound: str) -> ValueError:
+        return super()._renamed("criterion" if name == "k_fold" else name, value, bound)
+
+    @property
+    def C_(self) -> float:
+        """C."""
+        cost = self._fitted().cost
+        if cost is None:
+            raise AttributeError("the model of this file has no SVM, and so no C")
+        return cost
+
+    @property
+    def candidates_(self) -> list[dict[str, Any]]:
+        """The forms that were compared."""
+        found = []
+        for candidate in self._fitted().report.get("candidates", []):
+            form, rank = form_of(candidate["form"])
+            found.append({**candidate, "form": form, "n_components": rank})
+        return found
+
+    @property
+    def support_(self) -> NDArray[np.intp]:
+        """Rows of the training data that are support vectors."""
+        return self._fitted().support_rows.astype(np.intp)
+
+    @property
+    def support_vectors_(self) -> Floats:
+        """The support vectors."""
+        return self._fitted().support_vectors
+
+    @property
+    def n_support_(self) -> NDArray[np.intp]:
+        """Number of support vectors of each class."""
+        return self._fitted().support_counts.astype(np.intp)
+
+    @property
+    def dual_coef_(self) -> Floats:
+        """Coefficients of the support vectors."""
+        return self._fitted().beta
+
+    @property
+    def intercept_(self) -> Floats:
+        """The offset of the SVM of each pair of classes."""
+        return self._fitted().bias
+
+
+class SVMLClassifier(ClassifierMixin, SVML):
+    __doc__ = f"""A support vector machine that learns its own metric and C.
+
+    The kernel is ``exp(-|L (x - z)|^2)``. The matrix L and C are learned together with the SVM by gradient descent
+    on a smooth validation error [1]_, and whether L is one width, a weight for each feature or a map into few
+    dimensions is chosen from the data. Several classes are one-against-one SVMs with one L and one C. It is a
+    transformer as well.
+
+    {DOC}
+    See Also
+    --------
+    SVML : The same as a transformer, for use before another classifier.
+    sklearn.svm.SVC : SVM whose kernel width and C are given.
+
+    {REFERENCES}
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from svml import SVMLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> bool(cross_val_score(SVMLClassifier(), X, y).mean() > 0.95)
+    True
+    """
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The classes.
+        """
+        X = self._rows(X)
+        return self.classes_[self._model.predict(X, self._threads())]
+
+    def decision_function(self, X: Any) -> Floats:
+        """The decision value of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes one value, positive for the second. With more, one for each class, of which the largest
+            decides: pairs won, and a share of less than one third that breaks ties.
+        """
+        X = self._rows(X)
+        values = self._model.decision(X, self._threads())
+        return values.ravel() if values.shape[1] == 1 else values
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            Probabilities; the most probable class is always the predicted one.
+        """
+        X = self._rows(X)
+        return self._model.probabilities(X, self._threads())
