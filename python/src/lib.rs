@@ -1,8 +1,8 @@
 //! What Python sees of the library: one class, `Model`, made of arrays, of a method as text and of its
 //! parameters as JSON. No learner is named here.
 //!
-//! Estimators and checks of input are written in Python, in `python/svml`, pictures too; [`job`] is how a call runs,
-//! [`convert`] what becomes of errors and values, [`figures`] what a picture shows.
+//! Estimators and checks of input are written in Python, in `python/svml`, pictures too; `job` is how a call runs,
+//! `convert` what becomes of errors and values, `figures` what a picture shows.
 
 mod convert;
 mod figures;

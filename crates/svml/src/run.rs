@@ -71,7 +71,7 @@ pub struct SvmlStep {
 type Observer<'a> = dyn FnMut(&Step) -> ControlFlow<()> + 'a;
 
 /// How a fit is watched and ended from outside. A fit that is ended early returns the best result so
-/// far, or [`Error::Interrupted`] if there is none yet.
+/// far, or [`Error::Interrupted`](crate::Error::Interrupted) if there is none yet.
 ///
 /// ```
 /// use std::ops::ControlFlow;
