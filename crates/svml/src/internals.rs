@@ -3,7 +3,7 @@
 
 pub use crate::data::generate::subspace_found;
 pub use crate::data::read::{Suspect, UCI_SERVER, UCI_SETS, UciSet, read_text, suspects};
-pub use crate::data::{LabelledRows, PairRows, folds, pairs};
+pub use crate::data::{LabelledRows, PairRows, pairs};
 pub use crate::learners::itml::{Pairs, Projection};
 pub use crate::learners::lmnn::{LmnnProblem, LmnnValue};
 pub use crate::learners::nca::NcaLoss;
@@ -21,3 +21,8 @@ macro_rules! open {
     )+};
 }
 open!(calibrate, grid_search, kernel, linalg, loss, multiclass, optimise, svm, svml);
+
+/// Divisions of rows.
+pub mod folds {
+    pub use crate::data::folds::*;
+}

@@ -64,12 +64,12 @@
 
 mod cell;
 mod dataset;
-pub mod folds;
-pub mod generate;
+pub(crate) mod folds;
+pub(crate) mod generate;
 mod labels;
 mod options;
 pub(crate) mod prepare;
-pub mod read;
+pub(crate) mod read;
 mod sample;
 mod scale;
 mod schema;
