@@ -1,8 +1,8 @@
 //! What Python sees of the library: one class, `Model`, made of arrays, of a method as text and of its
 //! parameters as JSON. No learner is named here.
 //!
-//! Estimators and checks of input are written in Python, in `python/svml`, pictures too; [`job`] is how a call runs,
-//! [`convert`] what becomes of errors and values, [`figures`] what a picture shows.
+//! Estimators and checks of input are written in Python, in `python/svml`, pictures too; `job` is how a call runs,
+//! `convert` what becomes of errors and values, `figures` what a picture shows.
 
 mod convert;
 mod figures;
@@ -309,13 +309,10 @@ impl Model {
         array(py, &Matrix::from_fn(m.rows(), m.cols(), raw))
     }
 
-    /// The share of each feature in the diagonal of M = L'L on standardised features: the mean of the SVMs, the
-    /// least and the largest of them. // (3, features)
+    /// The diagonal of M = L'L on standardised features.
     #[getter]
-    fn relevance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let Relevance { values, low, high, .. } = Relevance::by_column(&self.inner);
-        let columns = values.len();
-        [values, low, high].concat().into_pyarray(py).reshape([3, columns])
+    fn relevance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.inner.relevance().into_pyarray(py)
     }
 
     /// The mean of each feature.
@@ -330,19 +327,10 @@ impl Model {
         self.inner.scaler().scale.clone().into_pyarray(py)
     }
 
-    /// The SVMs of the model, each with weight, kernel, form and cost; none for a metric alone or neighbours.
+    /// C; None without SVMs.
     #[getter]
-    fn members<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        (self.inner.members().iter())
-            .map(|member| {
-                let entries = PyDict::new(py);
-                entries.set_item("kernel", member.kernel().to_string())?;
-                entries.set_item("form", member.metric().form().to_string())?;
-                entries.set_item("cost", member.cost())?;
-                entries.set_item("weight", member.weight())?;
-                Ok(entries)
-            })
-            .collect()
+    fn cost(&self) -> Option<f64> {
+        self.inner.cost()
     }
 
     /// Rows of the training data that are support vectors.
@@ -363,25 +351,25 @@ impl Model {
         array(py, self.inner.support_vectors())
     }
 
-    /// Their coefficients, in a model of one SVM. // (classes - 1, support vectors)
+    /// Their coefficients. // (classes - 1, support vectors)
     #[getter]
     fn beta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         array(py, self.inner.beta())
     }
 
-    /// The offset of each pair of classes, in a model of one SVM.
+    /// The offset of each pair of classes.
     #[getter]
     fn bias<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.inner.bias().to_vec().into_pyarray(py)
     }
 
-    /// How the fit went, with the steps of each SVM as `stages`: a dict, made once. It is not to be changed.
+    /// How the fit went, with the steps of each form as `stages`: a dict, made once. It is not to be changed.
     #[getter]
     fn report(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         let report = self.report.get_or_try_init(py, || {
             let report = self.inner.report();
             let stages: Vec<Value> = (report.stages().iter())
-                .map(|stage| json!([stage.kernel, stage.form, stage.first, stage.last]))
+                .map(|stage| json!([stage.to_string(), stage.first, stage.last]))
                 .collect();
             let mut entries = match json!(report) {
                 Value::Object(entries) => entries,

@@ -72,18 +72,13 @@ ATTRIBUTES = """
     mean_, scale_ : ndarray of shape (n_features,)
         Mean and standard deviation of the features; a scale of 0 marks a constant feature, which is left out.
     form_ : str
-        The form of the metric: "sphere", "diagonal", "full" or "low_rank"; of several SVMs that of the mean of their
-        metrics.
+        The form of the metric: "sphere", "diagonal", "full" or "low_rank".
     feature_importances_ : ndarray of shape (n_features,)
-        How strongly each standardised feature enters the distance: its share of the diagonal of M = L'L. They add up
-        to one. Of several SVMs it is the mean, with their weights.
-    feature_importances_spread_ : ndarray of shape (2, n_features)
-        The least and the largest share that any of several SVMs gives a feature; with a single one both are
-        `feature_importances_`.
+        How strongly each standardised feature enters the distance: the diagonal of M = L'L.
     best_iter_ : int
-        The step of the trace that was kept; of several SVMs, that of the last.
+        The step of the trace that was kept.
     n_iter_ : int
-        Steps that were taken, of all SVMs together.
+        Steps that were taken, of all forms together.
     stop_reason_ : str or None
         Why learning ended: "tolerance", "minimum", "early_stopping", "iterations", "time_limit" or "interrupted";
         None for a model of a file that was not learned step by step.
@@ -250,13 +245,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def feature_importances_(self) -> Floats:
-        """How strongly each standardised feature enters the distance; they add up to one."""
-        return self._fitted().relevance[0]
-
-    @property
-    def feature_importances_spread_(self) -> Floats:
-        """The least and the largest importance that any of the SVMs gives a feature."""
-        return self._fitted().relevance[1:]
+        """How strongly each standardised feature enters the distance: the diagonal of its matrix."""
+        return self._fitted().relevance
 
     @property
     def form_(self) -> str:
@@ -270,7 +260,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def n_iter_(self) -> int:
-        """Steps that were taken, of all SVMs together; at least 1."""
+        """Steps that were taken, of all forms together; at least 1."""
         steps = self._fitted().report["trace"]
         return max(1, int(steps[-1]["iteration"])) if steps else 1
 
@@ -284,18 +274,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """The steps, one array for each thing that was watched."""
         report = self._fitted().report
         keys = dict.fromkeys(key for step in report["trace"] for key in step)
-        words = [key for key in ("kernel", "form") if key in keys]
-        trace = {key: np.array([step.get(key) for step in report["trace"]]) for key in keys if key not in words}
+        trace = {key: np.array([step.get(key) for step in report["trace"]]) for key in keys if key != "form"}
         for key, values in trace.items():
             if values.dtype == object:
                 # A step at which it was not watched has NaN.
                 trace[key] = values.astype(np.float64)
-        # Files of former versions have the form of a stage, but not that of each step, and no kernel.
-        kernels, forms = [], []
-        for kernel, form, first, last in report["stages"]:
-            kernels += [kernel or "gaussian"] * (1 + last - first)
-            forms += [form_of(form or "")[0]] * (1 + last - first)
-        trace.update((key, np.array(forms if key == "form" else kernels)) for key in words)
+        if "form" in keys:
+            forms = [[form_of(form)[0]] * (1 + last - first) for form, first, last in report["stages"]]
+            trace["form"] = np.concatenate(forms)
         return trace
 
     @property

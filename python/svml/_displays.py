@@ -222,16 +222,15 @@ class MapDisplay:
 class TraceDisplay:
     """Loss and errors, step by step, and the step that was kept.
 
-    Where several SVMs were learned, one after the other, each has its own piece, with its kernel, its form and its weight
-    in the model. Create it with `from_estimator`.
+    Where several forms of the metric were learned, one after the other, each has its own piece. Create it with
+    `from_estimator`.
 
     Attributes
     ----------
     trace : dict
         The numbers: ``loss`` and, by name, the ``errors`` in percent, each with one value for a step; the
-        ``stages``, each a name with its first and last step, and their ``weights`` in the model, 0 for one that is not
-        part of it and none if there was no choice; ``best``, the step that was kept, None for a mean, of which every SVM
-        has kept a step of its own; and why it came to a ``stop``, in words.
+        ``stages``, each a form with its first and last step; ``best``, the step that was kept; the form that was
+        ``chosen``, if there was a choice, and why it came to a ``stop``, in words.
     axes_, figure_ : array of matplotlib Axes, and Figure
         What was drawn on.
 
@@ -287,13 +286,13 @@ class TraceDisplay:
         display : TraceDisplay
             The display itself.
         """
-        loss, errors, stages, weights = (self.trace[key] for key in ("loss", "errors", "stages", "weights"))
+        loss, errors, stages = (self.trace[key] for key in ("loss", "errors", "stages"))
         axes = _axes(ax, 7.5, 5.2 if errors else 3.6, rows=2 if errors else 1)
         steps = np.arange(len(loss))
-        for stage, (name, first, last) in enumerate(stages):
+        for form, first, last in stages:
             part = slice(first, last + 1)
             axes[0].plot(steps[part], loss[part], color=INK, marker=".")
-            for place, (rows, values) in enumerate(errors.items()):
+            for place, (name, values) in enumerate(errors.items()):
                 axes[1].plot(
                     steps[part],
                     values[part],
@@ -301,32 +300,25 @@ class TraceDisplay:
                     linestyle=DASHES[place],
                     marker=MARKERS[place],
                     markersize=3.5,
-                    label=rows if first == 0 else None,
+                    label=name if first == 0 else None,
                 )
             if len(stages) > 1:
-                # One word on a line, so that neighbours do not meet.
-                words = name.split(" ")
-                if len(weights) > 0:
-                    words.append(f"weight {weights[stage]:.2f}" if weights[stage] > 0 else "not used")
-                text = "\n".join(words)
-                axes[0].annotate(text, (first, 1.02), xycoords=("data", "axes fraction"), fontsize="small")
+                axes[0].annotate(form, (first, 1.02), xycoords=("data", "axes fraction"), fontsize="small")
         best = self.trace["best"]
         for one in axes:
-            if best is not None:
-                one.axvline(best, color="#777777", linestyle=":", linewidth=1)
+            one.axvline(best, color="#777777", linestyle=":", linewidth=1)
             one.margins(x=0.03)
             for _, first, _ in stages[1:]:
                 one.axvline(first - 0.5, color="#cccccc", linewidth=0.8)
-        if best is not None:
-            # Beside the line, on the side where there is more room.
-            axes[0].annotate(
-                " kept ",
-                (best, 0.97),
-                xycoords=("data", "axes fraction"),
-                va="top",
-                ha="right" if 2 * best > len(loss) - 1 else "left",
-                color="#555555",
-            )
+        # Beside the line, on the side where there is more room.
+        axes[0].annotate(
+            " kept ",
+            (best, 0.97),
+            xycoords=("data", "axes fraction"),
+            va="top",
+            ha="right" if 2 * best > len(loss) - 1 else "left",
+            color="#555555",
+        )
         axes[0].set_ylabel("loss")
         stop = self.trace["stop"]
         axes[-1].set_xlabel("step" if stop is None else f"step; learning ended because {stop}")
@@ -350,8 +342,6 @@ class MetricDisplay:
         The features that are shown.
     n_features : int
         How many features there are.
-    mean_of : int
-        Of how many SVMs it is the mean of the M, each scaled to a trace of one; 1: it is M itself.
     ax_, figure_ : matplotlib Axes and Figure
         What was drawn on.
 
@@ -370,11 +360,10 @@ class MetricDisplay:
     (5, 5)
     """
 
-    def __init__(self, matrix: Floats, *, names: list[str], n_features: int, mean_of: int = 1) -> None:
+    def __init__(self, matrix: Floats, *, names: list[str], n_features: int) -> None:
         self.matrix = matrix
         self.names = names
         self.n_features = n_features
-        self.mean_of = mean_of
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, max_features: int = 40, ax: Any = None) -> MetricDisplay:
@@ -395,10 +384,7 @@ class MetricDisplay:
             The heat map.
         """
         figure = _checked(estimator)._model.metric_matrix(max_features)
-        display = cls(
-            figure["values"], names=figure["names"], n_features=figure["features"], mean_of=figure["mean_of"]
-        )
-        return display.plot(ax=ax)
+        return cls(figure["values"], names=figure["names"], n_features=figure["features"]).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> MetricDisplay:
         """Draw it.
@@ -433,8 +419,6 @@ class MetricDisplay:
                     ax.text(j, i, f"{value:.2g}", ha="center", va="center", color=ink, fontsize=8)
         ax.figure.colorbar(image, ax=ax, shrink=0.7)
         title = "M = L'L, standardised features"
-        if self.mean_of > 1:
-            title += f"; mean of {self.mean_of} SVMs"
         if count < self.n_features:
             title += f"; the {count} most relevant of {self.n_features}"
         ax.set_title(title, fontsize="medium", loc="left")
@@ -443,17 +427,12 @@ class MetricDisplay:
 
 
 class RelevanceDisplay:
-    """How much each standardised feature counts: its share of the diagonal of M, sorted.
-
-    A model that is the mean of several SVMs has the mean of their shares; thin lines go from the least to the largest of
-    them. Create it with `from_estimator`.
+    """How much each standardised feature counts: the diagonal of M, sorted. Create it with `from_estimator`.
 
     Attributes
     ----------
     relevance : ndarray
         The values that are shown, descending.
-    spread : ndarray of shape (2, n_shown)
-        The least and the largest value of any SVM.
     names : list of str
         Their features.
     n_features : int
@@ -476,11 +455,8 @@ class RelevanceDisplay:
     True
     """
 
-    def __init__(
-        self, relevance: Floats, *, names: list[str], n_features: int, spread: Floats | None = None
-    ) -> None:
+    def __init__(self, relevance: Floats, *, names: list[str], n_features: int) -> None:
         self.relevance = relevance
-        self.spread = np.array([relevance, relevance]) if spread is None else spread
         self.names = names
         self.n_features = n_features
 
@@ -505,8 +481,7 @@ class RelevanceDisplay:
         figure = _checked(estimator)._model.relevance_by_feature()
         names, values = figure["names"], figure["values"]
         shown = slice(max_features)
-        spread = np.array([figure["low"][shown], figure["high"][shown]])
-        return cls(values[shown], names=names[shown], n_features=len(names), spread=spread).plot(ax=ax)
+        return cls(values[shown], names=names[shown], n_features=len(names)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> RelevanceDisplay:
         """Draw it.
@@ -524,17 +499,10 @@ class RelevanceDisplay:
         count = len(self.names)
         (ax,) = _axes(ax, 6.5, min(max(1.2 + 0.26 * count, 2.5), 9.0))
         ax.barh(range(count), self.relevance, color=COLOURS[0], height=0.75)
-        low, high = self.spread
-        label = "share of the diagonal of M = L'L, standardised features"
-        if np.any(high - low > 1e-9):
-            label += "\nlines: from the least to the largest of the SVMs"
-            # Rounding may put the mean outside.
-            around = np.maximum([self.relevance - low, high - self.relevance], 0)
-            ax.errorbar(self.relevance, range(count), xerr=around, fmt="none", ecolor=INK, elinewidth=0.9, capsize=2.5)
         ax.set_yticks(range(count), [_short(name) for name in self.names])
         ax.margins(y=0.02)
         ax.invert_yaxis()
-        ax.set_xlabel(label)
+        ax.set_xlabel("diagonal of M = L'L, standardised features")
         if count < self.n_features:
             ax.set_title(f"The {count} most relevant of {self.n_features} features", fontsize="medium", loc="left")
         self.ax_, self.figure_ = ax, ax.figure

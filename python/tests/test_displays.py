@@ -61,16 +61,11 @@ def test_all_of_every_estimator(estimator, wine_frame):
     trace = drawn(TraceDisplay.from_estimator(model))
     assert len(trace.axes_) == (2 if has_svm else 1)
     assert trace.trace["loss"].tolist() == model.trace_["loss"].tolist()
-    several = len(getattr(model, "members_", [])) > 1
-    assert trace.trace["best"] == (None if several else model.best_iter_)
+    assert trace.trace["best"] == model.best_iter_
     assert trace.trace["stages"][-1][2] == len(trace.trace["loss"]) - 1
     metric = drawn(MetricDisplay.from_estimator(model))
-    diagonal = np.diag(metric.matrix)
-    np.testing.assert_allclose(diagonal / diagonal.sum(), model.feature_importances_)
-    assert metric.mean_of == (len(model.members_) if several else 1)
+    np.testing.assert_allclose(np.diag(metric.matrix), model.feature_importances_)
     relevance = drawn(RelevanceDisplay.from_estimator(model))
-    order = np.argsort(-model.feature_importances_, kind="stable")
-    np.testing.assert_array_equal(relevance.spread, model.feature_importances_spread_[:, order])
     assert list(relevance.relevance) == sorted(model.feature_importances_, reverse=True)
     assert relevance.names[0] == X.columns[model.feature_importances_.argmax()]
 
@@ -99,34 +94,6 @@ def test_the_map_of_rank_two_is_the_decision_itself(cancer):
     places = np.column_stack([map_["x"], map_["y"]])
     for k in range(0, 500, 50):
         assert np.linalg.norm(places[k] - places[k + 1]) == pytest.approx(np.linalg.norm(Z[k] - Z[k + 1]))
-
-
-def test_pictures_of_a_mean(cancer):
-    X, y = cancer
-    model = SVMLClassifier().fit(X, y)
-    assert len(model.members_) > 1
-    display = drawn(TraceDisplay.from_estimator(model))
-    names = [name for name, _, _ in display.trace["stages"]]
-    assert names[0] == "gaussian sphere"
-    used = {f"{m['kernel']} {m['form']}": m["weight"] for m in model.members_}
-    for name, weight in zip(names, display.trace["weights"], strict=True):
-        assert weight == used.get(name, 0)
-    texts = [text.get_text() for text in display.axes_[0].texts]
-    assert texts[0].startswith("gaussian\nsphere\n") and not any("kept" in text for text in texts)
-    relevance = drawn(RelevanceDisplay.from_estimator(model))
-    assert "from the least to the largest" in relevance.ax_.get_xlabel()
-    assert (relevance.spread[0] < relevance.spread[1]).any()
-    alone = drawn(RelevanceDisplay(np.array([0.7, 0.3]), names=["a", "b"], n_features=2))
-    assert "from the least" not in alone.ax_.get_xlabel()
-    map_ = drawn(MapDisplay.from_estimator(model, X, y)).map
-    # Averaged over the other directions, the decision is still that of most rows.
-    rows, columns = map_["decided"].shape
-    (x0, x1), (y0, y1) = map_["x_range"], map_["y_range"]
-    c = ((map_["x"] - x0) / (x1 - x0) * (columns - 1)).round().astype(int).clip(0, columns - 1)
-    r = ((map_["y"] - y0) / (y1 - y0) * (rows - 1)).round().astype(int).clip(0, rows - 1)
-    assert (map_["decided"][r, c] == y).mean() > 0.85
-    title = drawn(MetricDisplay.from_estimator(model)).ax_.get_title("left")
-    assert f"mean of {len(model.members_)} SVMs" in title
 
 
 def test_awkward_maps(wine, small):

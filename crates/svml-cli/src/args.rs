@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use svml::data::{Categories, Delimiter, Format, Missing};
-use svml::{ClassWeight, Criterion, FormChoice, Kernel};
+use svml::{ClassWeight, Criterion, FormChoice};
 
 use crate::method::{self, MethodArg, MethodList};
 
 /// A support vector machine that learns its own metric.
 ///
 /// The kernel is k(x, z) = exp(-|L (x - z)|^2). The matrix L and C are learned together with the SVM, so there
-/// is no grid search and nothing to tune. By default the model is the mean of several such SVMs with kernels of
-/// their own, and says how often it errs. Start with `svml demo`, or with `svml train DATA -o MODEL`.
+/// is no grid search and nothing to tune. Start with `svml demo`, or with `svml train DATA -o MODEL`.
 #[derive(Parser, Debug)]
 #[command(name = "svml", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -126,18 +125,13 @@ pub struct TrainingData {
 #[derive(Args, Clone, Debug)]
 pub struct Learning {
     /// Structure of the matrix L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full
-    /// (all entries), rank=R (a map into R dimensions), or auto, the mean of several SVMs with metrics and kernels
-    /// of their own. A method other than svml that has a parameter rank takes rank=R only [default: auto]
+    /// (all entries), rank=R (a map into R dimensions), or auto, which tries several and compares them on
+    /// validation rows. A method other than svml that has a parameter rank takes rank=R only [default: auto]
     #[arg(long, value_parser = parsed::<FormChoice>, value_name = "FORM")]
     pub form: Option<FormChoice>,
-    /// The kernel, with a form that is given: gaussian, exp(-|L (x - z)|^2); exponential, exp(-|L (x - z)|); or
-    /// laplacian, exp(-sum_k w_k |x_k - z_k|) with w the diagonal of L, for sphere and diagonal only
-    /// [default: gaussian; several with --form auto]
-    #[arg(long, value_parser = parsed::<Kernel>, value_name = "KERNEL")]
-    pub kernel: Option<Kernel>,
     /// How L and C are validated while they are learned: k_fold=K (each of K parts of the rows is classified
     /// by SVMs trained on the other parts), hold_out (half of the rows train, a quarter validates, a quarter is
-    /// for early stopping) or leave_one_out (in closed form) [default: k_fold=2]
+    /// for early stopping) or leave_one_out (in closed form) [default: k_fold=5]
     #[arg(long, value_parser = parsed::<Criterion>, value_name = "CRITERION")]
     pub criterion: Option<Criterion>,
     /// Learn as in the paper: a full matrix L, the hold-out criterion, the sigmoid 1/(1 + exp(5 z)) of the margins
@@ -187,7 +181,7 @@ pub struct Train {
     /// Seconds after which learning ends with the best model so far [default: no limit]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub time_limit: Option<f64>,
-    /// File for a table of the steps of learning: loss and, for svml, kernel, form, errors, C and support vectors
+    /// File for a table of the steps of learning: loss and, for svml, form, errors, C and support vectors
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
     /// Print the result as JSON
@@ -300,12 +294,11 @@ pub struct Parameters {
 pub enum Kind {
     /// The rows in the two leading directions of the metric, and what the model decides there
     Map,
-    /// Loss and errors, step by step, for each SVM that was learned
+    /// Loss and errors, step by step, for each form of the metric that was learned
     Trace,
     /// The matrix M = L'L with the names of the features
     Metric,
-    /// How much each standardised feature counts: its share of the diagonal of M, and its spread over the SVMs of a
-    /// mean
+    /// The diagonal of M, sorted: how much each standardised feature counts
     Relevance,
     /// Calibration: how often rows with a predicted probability belong to the class
     Reliability,
@@ -335,8 +328,8 @@ pub struct Plot {
 /// The program to export to.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// LIBSVM's model file, of one SVM with the gaussian kernel (--form diagonal or --form sphere, for example);
-    /// svm-predict gives the same labels and decision values for rows from `svml transform --output-format libsvm`
+    /// LIBSVM's model file; svm-predict gives the same labels and decision values for rows from `svml transform
+    /// --output-format libsvm`
     Libsvm,
 }
 

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use svml::figures::Relevance;
-use svml::{Form, Honest, Kernel, Method, Model, Report, Stage, Step};
+use svml::{Form, FormChoice, Method, Model, Report, Stage, Step};
 
 use crate::console::Console;
 
@@ -78,32 +77,27 @@ pub fn note_libsvm_labels(model: &Model, console: &Console) {
 
 /// What decides in the mapped space.
 enum Classifier {
-    Svms,
+    Svm { cost: f64 },
     Neighbours { k: usize },
     None,
 }
 
 impl Classifier {
     fn of(model: &Model) -> Self {
-        match (model.members(), &model.report().method) {
-            ([_, ..], _) => Self::Svms,
-            ([], Method::Neighbours { knn, .. }) => Self::Neighbours { k: knn.k },
+        match (model.cost(), &model.report().method) {
+            (Some(cost), _) => Self::Svm { cost },
+            (None, Method::Neighbours { knn, .. }) => Self::Neighbours { k: knn.k },
             _ => Self::None,
         }
     }
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Svms => "svm",
+            Self::Svm { .. } => "svm",
             Self::Neighbours { .. } => "neighbours",
             Self::None => "none",
         }
     }
-}
-
-/// Whether the model is the mean of several SVMs.
-fn is_mean(model: &Model) -> bool {
-    model.members().len() > 1
 }
 
 fn metric(model: &Model) -> String {
@@ -122,37 +116,38 @@ fn is_given(model: &Model) -> bool {
     matches!(model.report().method, Method::Neighbours { learner: None, .. })
 }
 
-/// The method, and which form of the metric was asked for.
-fn method(report: &Report) -> String {
+/// The method, and which form of the metric came of it.
+fn method(model: &Model) -> String {
+    let (report, form) = (model.report(), model.metric().form());
     let description = report.method.description();
-    match &report.method {
-        Method::Svml(params) => format!("{description}, form {}", params.form),
-        _ => description,
-    }
+    let Method::Svml(params) = &report.method else { return description };
+    let form = match (params.form, report.candidates.is_empty()) {
+        (FormChoice::Auto, false) => format!("auto: {form} chosen"),
+        (FormChoice::Auto, true) => format!("auto: {form}, compared with no other"),
+        (given, _) => given.to_string(),
+    };
+    format!("{description}, form {form}")
 }
 
-/// The kernel, with what it is of the distance.
-fn kernel(kernel: Kernel) -> String {
-    let formula = match kernel {
-        Kernel::Gaussian => ", exp(-|L (x - z)|^2)",
-        Kernel::Exponential => ", exp(-|L (x - z)|)",
-        Kernel::Laplacian => ", exp(-sum_k w_k |x_k - z_k|) with w the diagonal of L",
-        _ => "",
-    };
-    format!("{kernel}{formula}")
+/// Features in the order of their relevance.
+fn by_relevance(model: &Model) -> Vec<(String, f64)> {
+    let mut pairs: Vec<(String, f64)> =
+        model.schema().encoded_names().into_iter().zip(model.relevance()).collect();
+    pairs.sort_by(|a, b| b.1.total_cmp(&a.1));
+    pairs
 }
 
 /// The features that count most; empty if all count the same.
 fn most_relevant(model: &Model, count: usize) -> String {
-    let Relevance { names, values, .. } = Relevance::new(model);
-    let present = || values.iter().copied().filter(|value| *value > 0.0);
+    let all = by_relevance(model);
+    let present = || all.iter().map(|(_, value)| *value).filter(|value| *value > 0.0);
     let (low, high) = (present().fold(f64::MAX, f64::min), present().fold(0.0, f64::max));
-    if values.len() < 2 || high < 1.01 * low {
+    if all.len() < 2 || high < 1.01 * low {
         return String::new();
     }
-    let top: Vec<String> = (names.iter().zip(values).take(count))
+    let top: Vec<String> = (all.into_iter().take(count))
         .filter(|(_, value)| *value > 0.0)
-        .map(|(name, value)| format!("{name} {}", percent(value)))
+        .map(|(name, value)| format!("{name} {}", digits(value)))
         .collect();
     top.join(", ")
 }
@@ -171,42 +166,22 @@ pub fn step(step: &Step) -> String {
 pub fn summary(model: &Model, seconds: f64) -> String {
     let report = model.report();
     let (classifier, rows) = (Classifier::of(model), report.rows);
-    let mut text = match model.members() {
-        [only] => {
-            let kernel = match only.kernel() {
-                Kernel::Gaussian => String::new(),
-                Kernel::Exponential => "an exponential kernel and ".to_owned(),
-                kernel => format!("a {kernel} kernel and "),
-            };
-            let (metric, cost) = (metric(model), digits(only.cost()));
-            format!(
-                "Learned {metric} with {kernel}C = {cost} from {rows} rows in {seconds:.2} s.\n"
-            )
-        }
-        [] if is_given(model) => {
+    let mut text = match &classifier {
+        Classifier::Svm { cost } => format!(
+            "Learned {} with C = {} from {rows} rows in {seconds:.2} s.\n",
+            metric(model),
+            digits(*cost)
+        ),
+        _ if is_given(model) => {
             format!("Kept {rows} rows, with the Euclidean metric, in {seconds:.2} s.\n")
         }
-        [] => format!("Learned {} from {rows} rows in {seconds:.2} s.\n", metric(model)),
-        several => format!(
-            "Learned the mean of {} SVMs on {} features from {rows} rows in {seconds:.2} s.\n",
-            several.len(),
-            model.metric().features()
-        ),
+        _ => format!("Learned {} from {rows} rows in {seconds:.2} s.\n", metric(model)),
     };
-    text.push_str(&svms(model));
-    text.push_str(&learning(model));
-    if let Some(honest) = &report.honest {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} error {}.", percent(honest.error), asked(honest));
-        if honest.is_no_better_than_guessing() {
-            let _ = writeln!(text, "{NO_BETTER}");
-        }
-    }
+    text.push_str(&learning(report));
+    // Writing to a string cannot fail.
     let _ = match classifier {
-        Classifier::Svms => {
-            let of = if is_mean(model) { " of at least one SVM" } else { "" };
-            let count = model.support_rows().len();
-            writeln!(text, "{count} of {rows} rows are support vectors{of}.")
+        Classifier::Svm { .. } => {
+            writeln!(text, "{} of {rows} rows are support vectors.", model.support_rows().len())
         }
         Classifier::Neighbours { k } => {
             writeln!(
@@ -225,21 +200,8 @@ pub fn summary(model: &Model, seconds: f64) -> String {
     text
 }
 
-/// Which rows the error of a model is that of, what its standard error is and what it compares with.
-fn asked(honest: &Honest) -> String {
-    format!(
-        "on rows that it was not learned on, +- {}, by learning on one half and asking the other; guessing: {}",
-        percent(honest.standard_error),
-        percent(honest.guessing)
-    )
-}
-
-/// What to say of an error that guessing has as well.
-const NO_BETTER: &str = "That is no better than guessing, to within two standard errors: do not rely on its predictions.";
-
-/// What the errors were while learning, and why it ended.
-fn learning(model: &Model) -> String {
-    let report = model.report();
+/// What was compared, what the errors were and why learning ended.
+fn learning(report: &Report) -> String {
     let (Some(step), Some(last)) = (report.best_step(), report.trace.last()) else {
         return String::new();
     };
@@ -247,12 +209,9 @@ fn learning(model: &Model) -> String {
     let Some(svml) = &step.svml else {
         return format!("The metric was learned in {} steps{why}.\n", last.iteration);
     };
-    if is_mean(model) || !matches!(report.method, Method::Svml(_)) {
-        return format!("There were {} steps in all{why}.\n", last.iteration);
-    }
     let kept = format!("Step {} of {} was kept{why}.\n", step.iteration, last.iteration);
     if !report.candidates.is_empty() {
-        return kept;
+        return candidates(report) + &kept;
     }
     let stopping = svml.stopping_error.map_or(String::new(), |error| {
         format!(" and {} on rows for early stopping", percent(error))
@@ -261,73 +220,21 @@ fn learning(model: &Model) -> String {
     format!("Errors while learning: {valid} on validation rows{stopping}.\n{kept}")
 }
 
-/// An SVM of the mean, or one that it was compared with.
-struct SvmRow {
-    weight: f64,
-    kernel: Kernel,
-    form: Form,
-    cost: f64,
-    /// On rows that it was not learned on.
-    error: Option<f64>,
-}
-
-/// The SVMs of the model, and then those that were compared and are no part of it.
-fn svm_rows(model: &Model) -> (Vec<SvmRow>, Vec<SvmRow>) {
-    let candidates = &model.report().candidates;
-    let members = model.members().iter().map(|member| {
-        let (kernel, form) = (member.kernel(), member.metric().form());
-        let own = candidates.iter().find(|c| c.chosen && c.kernel == kernel && c.form == form);
-        let error = own.map(|candidate| candidate.error);
-        SvmRow { weight: member.weight(), kernel, form, cost: member.cost(), error }
-    });
-    let others = candidates.iter().filter(|candidate| !candidate.chosen).map(|c| SvmRow {
-        weight: 0.0,
-        kernel: c.kernel,
-        form: c.form,
-        cost: c.cost,
-        error: Some(c.error),
-    });
-    (members.collect(), others.collect())
-}
-
-/// The SVMs of a mean, or what one SVM was compared with, as a table; empty for one that was given.
-fn svms(model: &Model) -> String {
-    let (members, others) = svm_rows(model);
-    if members.len() + others.len() < 2 {
+/// Which form was chosen, and what it was compared with, as a table.
+fn candidates(report: &Report) -> String {
+    let Some(chosen) = report.candidates.iter().find(|c| c.chosen) else {
         return String::new();
-    }
-    let count = members.len();
-    let rows: Vec<SvmRow> = members.into_iter().chain(others).collect();
-    let forms: Vec<String> = rows.iter().map(|row| row.form.to_string()).collect();
-    let kernels: Vec<String> = rows.iter().map(|row| row.kernel.to_string()).collect();
-    let widest = |texts: &[String]| texts.iter().map(String::len).max().unwrap_or(0);
-    let (kernel_width, form_width) = (widest(&kernels), widest(&forms));
-    let known = rows.iter().any(|row| row.error.is_some());
-    let mut text = match (known, count) {
-        (false, _) => String::from("Its SVMs:\n"),
-        (true, 1) => String::from(
-            "It was compared with others by their errors on rows that they were not learned on:\n",
-        ),
-        (true, _) => {
-            String::from("Its SVMs, with their errors on rows that they were not learned on:\n")
-        }
     };
-    let (kernel, form, error) = ("kernel", "form", if known { "   error" } else { "" });
-    let _ =
-        writeln!(text, "  weight  {kernel:kernel_width$}  {form:form_width$}  {:>9}{error}", "C");
-    for (k, row) in rows.iter().enumerate() {
-        let (kernel, form, cost) = (&kernels[k], &forms[k], digits(row.cost));
-        let error = row.error.map_or(String::new(), |error| format!("{:>8}", percent(error)));
-        let mark = if k < count { "" } else { "  not in the model" };
-        let _ = writeln!(
-            text,
-            "  {:6.2}  {kernel:kernel_width$}  {form:form_width$}  {cost:>9}{error}{mark}",
-            row.weight
-        );
+    let forms: Vec<String> = report.candidates.iter().map(|c| c.form.to_string()).collect();
+    let width = forms.iter().map(String::len).max().unwrap_or(0);
+    let mut text = format!("Of the forms compared, {} was chosen:\n", chosen.form);
+    let _ = writeln!(text, "  {:width$}  {:>9}  error on validation rows", "form", "C");
+    for (form, c) in forms.iter().zip(&report.candidates) {
+        let mark = if c.chosen { "  chosen" } else { "" };
+        let (cost, error) = (digits(c.cost), percent(c.error));
+        let _ = writeln!(text, "  {form:width$}  {cost:>9}  {error:>24}{mark}");
     }
-    let own = rows[..count].iter().filter_map(|row| row.error).fold(f64::MAX, f64::min);
-    let whole = model.report().honest.map_or(own, |honest| honest.error);
-    if rows[count..].iter().any(|row| row.error.is_some_and(|error| error < whole)) {
+    if report.candidates.iter().any(|c| c.error < chosen.error) {
         text.push_str("  A difference that may well be chance does not count.\n");
     }
     text
@@ -341,10 +248,11 @@ pub fn details(model: &Model, name: &str) -> String {
         let _ = writeln!(text, "{label:16} {value}");
     };
     line("Model", name);
-    line("Method", &method(report));
+    line("Method", &method(model));
     line("Trained on", &format!("{} rows, {} features", report.rows, model.schema().width()));
     line("Classes", &listed(model.classes()));
-    for (label, value) in classifier_lines(model).into_iter().chain(learning_lines(model)) {
+    line("Metric", &metric(model));
+    for (label, value) in classifier_lines(model).into_iter().chain(learning_lines(report)) {
         line(label, &value);
     }
     if !report.refitted {
@@ -353,26 +261,11 @@ pub fn details(model: &Model, name: &str) -> String {
     if let Some(value) = probabilities(model) {
         line("Probabilities", &value);
     }
-    if let Some(honest) = &report.honest {
-        line("Error", &format!("{} {}", percent(honest.error), asked(honest)));
-        if honest.is_no_better_than_guessing() {
-            line("", NO_BETTER);
-        }
-        line("Log loss", &format!("{} on the same rows", digits(honest.log_loss)));
+    if !report.candidates.is_empty() {
+        let _ = write!(text, "\n{}", candidates(report));
     }
-    let table = svms(model);
-    if !table.is_empty() {
-        let _ = write!(text, "\n{table}");
-    }
-    text.push_str(
-        "\nRelevance of the features: their shares of the diagonal of M = L'L, standardised units",
-    );
-    let relevance = Relevance::new(model);
-    text.push_str(match relevance.is_spread() {
-        true => ";\nmean of the SVMs, and from the least to the largest of them\n",
-        false => "\n",
-    });
-    text.push_str(&bars(&relevance));
+    text.push_str("\nRelevance of the features (diagonal of M = L'L, standardised units)\n");
+    text.push_str(&bars(&by_relevance(model)));
     text.push_str("\nEigenvalues of M, and the share of the metric up to each\n");
     text.push_str(&eigenvalues(&model.acting_metric().directions().0));
     for warning in &report.warnings {
@@ -386,32 +279,21 @@ fn classifier_lines(model: &Model) -> Vec<(&'static str, String)> {
     let counts: Vec<String> = (model.classes().iter().zip(model.support_counts()))
         .map(|(class, count)| format!("{class} {count}"))
         .collect();
-    let support = ("Support vectors", format!("{count} ({})", listed(&counts)));
-    let metric = ("Metric", metric(model));
-    match (model.members(), Classifier::of(model)) {
-        ([only], _) => {
-            let (kernel, cost) = (kernel(only.kernel()), digits(only.cost()));
-            vec![metric, ("Kernel", kernel), ("C", cost), support]
+    match Classifier::of(model) {
+        Classifier::Svm { cost } => {
+            vec![("C", digits(cost)), ("Support vectors", format!("{count} ({})", listed(&counts)))]
         }
-        ([_, _, ..], _) => {
-            let mean = format!("the mean of the metrics of the SVMs, {}", metric.1);
-            let count = model.members().len();
-            let svms = format!("the mean of {count} with kernels and metrics of their own");
-            vec![("SVMs", svms), ("Metric", mean), support]
-        }
-        ([], Classifier::Neighbours { k }) => {
-            let among = format!("among {count} distinct rows ({})", listed(&counts));
-            vec![metric, ("Classifier", format!("the {k} nearest neighbours {among}"))]
-        }
-        ([], _) => {
-            let none = "none: the model maps rows and cannot classify them".to_owned();
-            vec![metric, ("Classifier", none)]
+        Classifier::Neighbours { k } => vec![(
+            "Classifier",
+            format!("the {k} nearest neighbours among {count} distinct rows ({})", listed(&counts)),
+        )],
+        Classifier::None => {
+            vec![("Classifier", "none: the model maps rows and cannot classify them".to_owned())]
         }
     }
 }
 
-fn learning_lines(model: &Model) -> Vec<(&'static str, String)> {
-    let report = model.report();
+fn learning_lines(report: &Report) -> Vec<(&'static str, String)> {
     let (Some(step), Some(last)) = (report.best_step(), report.trace.last()) else {
         return Vec::new();
     };
@@ -420,35 +302,22 @@ fn learning_lines(model: &Model) -> Vec<(&'static str, String)> {
         let (steps, loss) = (last.iteration, digits(last.loss));
         return vec![("Learning", format!("{steps} steps, loss {loss}{why}"))];
     };
+    let kept = format!("step {} of {} was kept{why}", step.iteration, last.iteration);
+    let mut lines = vec![("Learning", kept)];
     let stages = report.stages();
-    let one = matches!(report.method, Method::Svml(_)) && !is_mean(model);
-    let mut lines = vec![match one {
-        true => {
-            ("Learning", format!("step {} of {} was kept{why}", step.iteration, last.iteration))
-        }
-        false => ("Learning", format!("{} steps in all{why}", last.iteration)),
-    }];
     if stages.len() > 1 {
-        let of = |s: &Stage| format!("{} {} to {}", stage_name(s), s.first, s.last);
+        let of = |s: &Stage| format!("{s} {} to {}", s.first, s.last);
         lines.push(("Steps", stages.iter().map(of).collect::<Vec<_>>().join(", ")));
     }
-    if one && report.candidates.is_empty() {
+    if report.candidates.is_empty() {
         let stopping = svml
             .stopping_error
             .map_or(String::new(), |error| format!(", rows for early stopping {}", percent(error)));
         let (train, valid) = (percent(svml.train_error), percent(svml.valid_error));
-        let errors = format!("error on training rows {train}, validation rows {valid}{stopping}");
-        lines.push(("While learning", errors));
+        let errors = format!("training rows {train}, validation rows {valid}{stopping}");
+        lines.push(("Errors", errors));
     }
     lines
-}
-
-/// The kernel and the form of a stage, as far as they are on record.
-fn stage_name(stage: &Stage) -> String {
-    match (stage.kernel, stage.form) {
-        (Some(kernel), Some(form)) => format!("{kernel} {form}"),
-        _ => stage.to_string(),
-    }
 }
 
 fn probabilities(model: &Model) -> Option<String> {
@@ -460,29 +329,21 @@ fn probabilities(model: &Model) -> Option<String> {
     }
 }
 
-/// Names, shares in percent, their spread over the SVMs of a mean, and bars of plain characters.
-fn bars(relevance: &Relevance) -> String {
-    let Relevance { names, values, low, high, .. } = relevance;
-    let shown = names.len().min(LISTED);
+/// Names, values and bars of plain characters.
+fn bars(pairs: &[(String, f64)]) -> String {
+    let shown = &pairs[..pairs.len().min(LISTED)];
     let short = |name: &str| name.chars().take(32).collect::<String>();
-    let widest = names[..shown].iter().map(|name| short(name).chars().count()).max().unwrap_or(0);
-    let largest = 100.0 * values.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
-    let number = |share: f64| aligned(100.0 * share, largest);
-    let spread = relevance.is_spread();
-    let room = high[..shown].iter().map(|share| number(*share).len()).max().unwrap_or(0);
+    let widest = shown.iter().map(|(name, _)| short(name).chars().count()).max().unwrap_or(0);
+    let largest = shown.first().map_or(0.0, |(_, value)| *value).max(f64::MIN_POSITIVE);
     let mut text = String::new();
-    for k in 0..shown {
-        let (name, value) = (short(&names[k]), number(values[k]));
-        let spread = match spread {
-            true => format!("  {:>room$} to {:>room$} %", number(low[k]), number(high[k])),
-            false => String::new(),
-        };
-        let bar = "#".repeat((3000.0 * values[k] / largest).round() as usize);
-        let line = format!("  {name:widest$}  {value:>7} %{spread}  {bar}");
+    for (name, value) in shown {
+        let name = short(name);
+        let bar = "#".repeat((30.0 * value / largest).round() as usize);
+        let line = format!("  {name:widest$}  {:>9}  {bar}", aligned(*value, largest));
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    if names.len() > shown {
-        let _ = writeln!(text, "  ... {} in all", names.len());
+    if pairs.len() > shown.len() {
+        let _ = writeln!(text, "  ... {} in all", pairs.len());
     }
     text
 }
@@ -512,23 +373,10 @@ fn eigenvalues(values: &[f64]) -> String {
 pub fn as_json(model: &Model) -> Value {
     let report = model.report();
     let classifier = Classifier::of(model);
-    let svm = matches!(classifier, Classifier::Svms);
-    let Relevance { names, values, low, high, .. } = Relevance::new(model);
-    let relevance: Vec<Value> = (0..names.len())
-        .map(|k| {
-            json!({ "feature": names[k], "relevance": values[k], "low": low[k], "high": high[k] })
-        })
+    let svm = matches!(classifier, Classifier::Svm { .. });
+    let relevance: Vec<Value> = (by_relevance(model).into_iter())
+        .map(|(feature, relevance)| json!({ "feature": feature, "relevance": relevance }))
         .collect();
-    let members: Vec<Value> = (svm_rows(model).0.iter())
-        .map(|SvmRow { weight, kernel, form, cost, error }| {
-            json!({ "weight": weight, "kernel": kernel, "form": form, "cost": cost, "error": error })
-        })
-        .collect();
-    let honest = report.honest.map(|honest| {
-        let mut value = json!(honest);
-        value["no_better_than_guessing"] = json!(honest.is_no_better_than_guessing());
-        value
-    });
     json!({
         "method": report.method,
         "rows": report.rows,
@@ -537,9 +385,7 @@ pub fn as_json(model: &Model) -> Value {
         "classes": model.classes(),
         "form": model.metric().form().to_string(),
         "classifier": classifier.name(),
-        "members": members,
         "cost": model.cost(),
-        "honest": honest,
         "support_vectors": svm.then(|| model.support_rows().len()),
         "support_counts": svm.then(|| model.support_counts()),
         "relevance": relevance,
@@ -560,19 +406,17 @@ pub fn as_json(model: &Model) -> Value {
 pub fn trace_table(report: &Report) -> String {
     let of_svml = report.trace.iter().any(|step| step.svml.is_some());
     let columns = match of_svml {
-        true => "kernel,form,loss,train_error,valid_error,stopping_error,cost,support_vectors",
+        true => "form,loss,train_error,valid_error,stopping_error,cost,support_vectors",
         false => "loss,gap",
     };
     let mut text = format!("step,{columns},step_length,seconds\n");
     let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     for stage in report.stages() {
-        let kernel = stage.kernel.map_or(String::new(), |kernel| kernel.to_string());
-        let form = stage.form.map_or(String::new(), |form| form.to_string());
         for step in &report.trace[stage.first..=stage.last] {
             let Step { iteration, loss, gap, step_length, seconds, .. } = step;
             let cells = match &step.svml {
                 Some(s) => format!(
-                    "{kernel},{form},{loss},{},{},{},{},{}",
+                    "{stage},{loss},{},{},{},{},{}",
                     s.train_error,
                     s.valid_error,
                     optional(s.stopping_error),

@@ -104,12 +104,10 @@ pub use learners::Learner;
 pub use linalg::Matrix;
 pub use loss::Surrogate;
 pub use method::{AnyLearner, Fixed, Knn, Method};
-pub use metric::{Form, Kernel, Metric};
-pub use model::{
-    CrossValidation, LibsvmModel, Measures, Member, Model, Report, Stage, cross_validate,
-};
+pub use metric::{Form, Metric};
+pub use model::{CrossValidation, LibsvmModel, Measures, Model, Report, Stage, cross_validate};
 pub use optimise::Optimiser;
 pub use run::{Run, Step, Stop, SvmlStep};
+pub use svml::choose_form::Candidate;
 pub use svml::criterion::Criterion;
-pub use svml::members::{Candidate, Honest};
 pub use svml::{FormChoice, Svml};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{Form, Kernel};
+use crate::metric::Form;
 pub use crate::watch::{Stop, Watch};
 
 /// One accepted step of any learner.
@@ -52,9 +52,6 @@ pub struct SvmlStep {
     /// Form of the metric; not on record in model files of the first formats.
     #[serde(default)]
     pub form: Option<Form>,
-    /// The kernel; not on record in model files of the first formats.
-    #[serde(default)]
-    pub kernel: Option<Kernel>,
     /// Share of training rows misclassified, by weight. With k folds or leave-one-out and several
     /// classes, the mean over the pairs of classes, here and for the validation rows.
     pub train_error: f64,
@@ -150,19 +147,8 @@ impl<'a> Run<'a> {
         Run { watch, observer: self.observer.as_mut().map(|observer| Box::new(observer) as _) }
     }
 
-    /// A run whose steps nobody sees, with the flag and the time limit of another.
-    pub(crate) fn unobserved_by(watch: &Watch) -> Run<'static> {
-        Run { watch: watch.clone(), observer: None }
-    }
-
-    /// The same run, whose steps are shown with numbers from `first` on.
-    pub(crate) fn numbered_from(&mut self, first: usize) -> Run<'_> {
-        let watch = self.watch.clone();
-        let observer = self.observer.as_mut().map(|observer| {
-            let renumbered =
-                move |step: &Step| observer(&Step { iteration: first + step.iteration, ..*step });
-            Box::new(renumbered) as Box<Observer<'_>>
-        });
-        Run { watch, observer }
+    /// The same run, whose steps nobody sees.
+    pub(crate) fn unobserved(&self) -> Run<'static> {
+        Run { watch: self.watch.clone(), observer: None }
     }
 }

@@ -19,7 +19,6 @@ fn made_up(job: &Job) -> Measured {
         cost: Some(1.0),
         support: Some(100),
         stop: None,
-        probabilities: None,
     }
 }
 

@@ -35,8 +35,8 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         let mut progress = console.progress("step", true);
         let mut stages = Stages::new(&method);
         let mut run = Run::new().interrupt(interrupt).observer(move |step| {
-            let (svm, left) = stages.at(step);
-            let text = format!("{svm}{}", words::step(step));
+            let (form, left) = stages.at(step);
+            let text = format!("{form}{}", words::step(step));
             progress.at(step.iteration as u64, left, &text);
             ControlFlow::Continue(())
         });
@@ -74,35 +74,32 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         _ => {}
     }
     match model.report().stop {
-        Some(Stop::Interrupted) => {
-            let of = match model.members() {
-                [_, _, ..] => "the mean of the SVMs so far".to_owned(),
-                _ => format!("the best model so far, of step {},", model.report().best),
-            };
-            let text = format!("interrupted: {of} is saved in {}", args.output);
-            Err(Failure::Interrupted(text))
-        }
+        Some(Stop::Interrupted) => Err(Failure::Interrupted(format!(
+            "interrupted: the best model so far, of step {}, is saved in {}",
+            model.report().best,
+            args.output
+        ))),
         _ => Ok(()),
     }
 }
 
-/// The SVMs that are learned one after the other, as an observer sees them come.
+/// The forms of the metric that are tried one after the other, as an observer sees them come.
 struct Stages {
     /// Most steps of each.
     most: u64,
-    /// Most SVMs.
-    svms: u64,
+    /// Most forms.
+    forms: u64,
     /// First step of each that has begun.
     begun: Vec<u64>,
 }
 
 impl Stages {
     fn new(method: &MethodArg) -> Self {
-        let (most, svms) = method.method.max_steps();
-        Self { most: most as u64, svms: svms as u64, begun: Vec::new() }
+        let (most, forms) = method.method.max_steps();
+        Self { most: most as u64, forms: forms as u64, begun: Vec::new() }
     }
 
-    /// Kernel and form of the SVM that a step belongs to, if there is more than one, and how many steps may
+    /// The name of the form that a step belongs to, if there is more than one, and how many steps may
     /// follow.
     fn at(&mut self, step: &Step) -> (String, u64) {
         let now = step.iteration as u64;
@@ -110,11 +107,11 @@ impl Stages {
         if step.step_length == 0.0 && (step.svml.is_some() || self.begun.is_empty()) {
             self.begun.push(now);
         }
-        let of_svm = now - self.begun.last().copied().unwrap_or(0);
-        let to_come = self.svms.saturating_sub(self.begun.len() as u64);
-        let left = self.most.saturating_sub(of_svm) + to_come * (self.most + 1);
-        let name = match step.svml.and_then(|svml| svml.kernel.zip(svml.form)) {
-            Some((kernel, form)) if self.svms > 1 => format!("{kernel} {form}, "),
+        let of_form = now - self.begun.last().copied().unwrap_or(0);
+        let to_come = self.forms.saturating_sub(self.begun.len() as u64);
+        let left = self.most.saturating_sub(of_form) + to_come * (self.most + 1);
+        let name = match step.svml.and_then(|svml| svml.form) {
+            Some(form) if self.forms > 1 => format!("form {form}, "),
             _ => String::new(),
         };
         (name, left)

@@ -104,8 +104,18 @@ impl Dataset {
                     self = self.select(&complete).without_empty_classes();
                 }
             }
-            // A column without any value becomes constant, and constant columns are left out.
-            Missing::Impute => {}
+            Missing::Impute => {
+                let empty = (0..self.columns()).find(|&j| self.x.col(j).all(f64::is_nan));
+                if let Some(j) = empty {
+                    return Err(Error::Data {
+                        what: format!(
+                            "column {} has no value to fill its missing values from; remove it",
+                            self.encoded_name(j)
+                        ),
+                        remedy: None,
+                    });
+                }
+            }
         }
         Ok(self)
     }
@@ -399,7 +409,8 @@ mod tests {
         kept.check_missing().unwrap();
 
         let empty = || Dataset::new(matrix(&[&[1.0, f64::NAN]]), &["a"]).unwrap();
-        assert!(empty().with_missing(Missing::Impute).is_ok());
+        let error = empty().with_missing(Missing::Impute).unwrap_err();
+        assert!(error.to_string().contains("column x2 has no value"), "{error}");
         assert!(matches!(empty().with_missing(Missing::Drop).unwrap_err(), Error::NoRows(_)));
     }
 

@@ -18,9 +18,8 @@ use std::collections::HashSet;
 use crate::data::pairs;
 use crate::error::Result;
 use crate::learners::pca::pca;
-use crate::linalg::{Matrix, dot};
-use crate::metric::Kernel;
-use crate::model::{Model, SvmClassifier};
+use crate::linalg::Matrix;
+use crate::model::Model;
 use crate::multiclass::{decide, vote};
 
 /// Columns and rows of the grid on which the decision is known.
@@ -31,9 +30,6 @@ const SHOWN: usize = 1500;
 const SAME: f64 = 0.95;
 /// Room beside the outermost rows, as a share of the axis.
 const MARGIN: f64 = 0.07;
-/// Most rows that are moved over the map, and most terms of the expansions that are summed for that.
-const MOVED: usize = 12;
-const MOST_TERMS: usize = 300_000_000;
 /// Most rows over which the other directions are averaged.
 const AVERAGED: usize = 400;
 /// How the directions are called.
@@ -125,8 +121,7 @@ impl Map {
         z: &Matrix,
         basis: &Basis,
     ) -> Result<Self> {
-        let u = model.scaler().apply(x);
-        let places = basis.places(&u);
+        let places = basis.places(&model.scaler().apply(x));
         let is_support = support_rows(model, x);
         let classes = model.classes().to_vec();
         let class = |row: usize| {
@@ -154,7 +149,7 @@ impl Map {
             _ if basis.flat => 0.0,
             _ => along(y_range, k / columns, rows),
         });
-        let values = decision(model, basis, &grid, &u, z, &places)?;
+        let values = decision(model, basis, &grid, z, &places)?;
         let decided = values.as_ref().map(decide).unwrap_or_default();
         let background = values.is_some().then(|| background(model, basis).to_owned());
         let decision = values.filter(|_| classes.len() == 2).map(Matrix::into_vec);
@@ -254,10 +249,6 @@ impl Basis {
             })
             .collect();
         let others = row.iter().filter(|v| v.abs() > 1e-9 * length).count();
-        if let ([k, ..], 1) = (&order[..], others) {
-            let sign = if row[*k] < 0.0 { "\u{2212}" } else { "" };
-            return format!("{which} direction: {sign}{}", shorten(&names[*k]));
-        }
         let more = if others > terms.len() { " \u{2026}" } else { "" };
         format!("{which} direction: {}{more}", terms.join(" "))
     }
@@ -294,7 +285,6 @@ fn decision(
     model: &Model,
     basis: &Basis,
     grid: &Matrix,
-    u: &Matrix,
     z: &Matrix,
     places: &Matrix,
 ) -> Result<Option<Matrix>> {
@@ -306,63 +296,12 @@ fn decision(
     let Some(svms) = model.svms() else {
         return model.decision_among(&support_places, grid);
     };
-    let gaussian = model.only_member().filter(|member| member.kernel() == Kernel::Gaussian);
-    let outputs = match gaussian {
-        Some(member) => {
-            let support_z = member.metric().transform(&support);
-            let weights = match basis.exact {
-                true => vec![1.0; support.rows()],
-                false => other_directions(z, places, &support_z, &support_places),
-            };
-            outputs(model, grid, &support_places, &weights)
-        }
-        None => mean_over_rows(svms, basis, grid, u, places),
+    let weights = match basis.exact {
+        true => vec![1.0; support.rows()],
+        false => other_directions(z, places, &svms.mapped, &support_places),
     };
+    let outputs = outputs(model, grid, &support_places, &weights);
     Ok(Some(vote(&outputs, model.classes().len())))
-}
-
-/// The outputs of all pairs at places of the map for kernels that are no product over directions, and for means of
-/// several: the mean over some rows, each moved within the plane of the map to the place.
-fn mean_over_rows(
-    svms: &SvmClassifier,
-    basis: &Basis,
-    grid: &Matrix,
-    u: &Matrix,
-    places: &Matrix,
-) -> Matrix {
-    let terms = grid.rows() * svms.support.rows().max(1) * svms.members.len();
-    let many = (MOST_TERMS / terms.max(1)).clamp(1, MOVED).min(u.rows().max(1));
-    // A'(A A')^-1 takes a step on the map back to the features; without a second direction its row is zero.
-    let a = &basis.rows;
-    let inner = |i: usize, j: usize| dot(a.row(i), a.row(j));
-    let (p, q, r) = (inner(0, 0), inner(0, 1), inner(1, 1));
-    let determinant = p * r - q * q;
-    let back = |step: [f64; 2]| match determinant > 1e-12 * p * r && !basis.flat {
-        true => {
-            [(r * step[0] - q * step[1]) / determinant, (p * step[1] - q * step[0]) / determinant]
-        }
-        false => [if p > 0.0 { step[0] / p } else { 0.0 }, 0.0],
-    };
-    let mut mean: Option<Matrix> = None;
-    for m in 0..many {
-        // Rows in the middle of equal parts of the table.
-        let row = (2 * m + 1) * u.rows() / (2 * many).max(1);
-        let moved = Matrix::from_fn(grid.rows(), u.cols(), |g, k| {
-            let by = back([grid[(g, 0)] - places[(row, 0)], grid[(g, 1)] - places[(row, 1)]]);
-            u[(row, k)] + a[(0, k)] * by[0] + a[(1, k)] * by[1]
-        });
-        let outputs = svms.outputs(&moved);
-        match &mut mean {
-            Some(mean) => {
-                let sums = mean.as_mut_slice().iter_mut().zip(outputs.as_slice());
-                sums.for_each(|(sum, h)| *sum += h);
-            }
-            None => mean = Some(outputs),
-        }
-    }
-    let mut mean = mean.unwrap_or_default();
-    mean.as_mut_slice().iter_mut().for_each(|h| *h /= many as f64);
-    mean
 }
 
 /// w_j: the mean over rows of the kernel with support vector j in the directions off the map.
@@ -535,14 +474,7 @@ mod tests {
                 "further direction: +0.50 a +0.50 b +0.50 a feature o\u{2026} \u{2026}"
             ]
         );
-        // A direction that is a column is named by it.
-        let rows = Matrix::from_rows(&[[0.0, 0.3, 0.0, 0.0], [-2.0, 0.0, 1e-12, 0.0]]).unwrap();
-        let columns = Basis { rows, which: [0, 1], ..basis };
-        assert_eq!(
-            [0, 1].map(|axis| columns.label(axis, &names)),
-            ["first direction: b", "second direction: \u{2212}a"]
-        );
-        let flat = Basis { flat: true, ..columns };
+        let flat = Basis { flat: true, ..basis };
         assert!(flat.label(1, &names).starts_with("spread out"));
     }
 
