@@ -60,6 +60,7 @@ fn in_python(remedy: Remedy) -> String {
         }
         Remedy::LowerCost => "keep C small: lower C_init, with learn_C=False",
         Remedy::MoreTime => "raise time_limit",
+        Remedy::TrainOneGaussian => "give a form, as in SVMLClassifier(form=\"diagonal\")",
         Remedy::TrainClassifier => "use SVMLClassifier",
         // The words of the library name nothing that differs here.
         other => return other.to_string(),

@@ -49,14 +49,15 @@ pub fn trace<'py>(py: Python<'py>, trace: Trace) -> PyResult<Bound<'py, PyDict>>
     for (name, values) in trace.errors {
         errors.set_item(name, values.into_pyarray(py))?;
     }
+    let named = trace.stages.iter().zip(&trace.names);
     let stages: Vec<(String, usize, usize)> =
-        trace.stages.iter().map(|stage| (stage.to_string(), stage.first, stage.last)).collect();
+        named.map(|(stage, name)| (name.clone(), stage.first, stage.last)).collect();
     let figure = PyDict::new(py);
     figure.set_item("loss", trace.loss.into_pyarray(py))?;
     figure.set_item("errors", errors)?;
     figure.set_item("stages", stages)?;
     figure.set_item("best", trace.best)?;
-    figure.set_item("chosen", trace.chosen.map(|form| form.to_string()))?;
+    figure.set_item("weights", trace.weights.into_pyarray(py))?;
     figure.set_item("stop", trace.stop.map(|stop| stop.to_string()))?;
     Ok(figure)
 }
@@ -67,6 +68,7 @@ pub fn metric_matrix<'py>(py: Python<'py>, matrix: MetricMatrix) -> PyResult<Bou
     figure.set_item("names", matrix.names)?;
     figure.set_item("values", array(py, &matrix.values)?)?;
     figure.set_item("features", matrix.features)?;
+    figure.set_item("mean_of", matrix.mean_of)?;
     Ok(figure)
 }
 
@@ -75,6 +77,8 @@ pub fn relevance<'py>(py: Python<'py>, relevance: Relevance) -> PyResult<Bound<'
     let figure = PyDict::new(py);
     figure.set_item("names", relevance.names)?;
     figure.set_item("values", relevance.values.into_pyarray(py))?;
+    figure.set_item("low", relevance.low.into_pyarray(py))?;
+    figure.set_item("high", relevance.high.into_pyarray(py))?;
     Ok(figure)
 }
 

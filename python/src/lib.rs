@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyType};
@@ -309,10 +309,13 @@ impl Model {
         array(py, &Matrix::from_fn(m.rows(), m.cols(), raw))
     }
 
-    /// The diagonal of M = L'L on standardised features.
+    /// The share of each feature in the diagonal of M = L'L on standardised features: the mean of the SVMs, the
+    /// least and the largest of them. // (3, features)
     #[getter]
-    fn relevance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.inner.relevance().into_pyarray(py)
+    fn relevance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let Relevance { values, low, high, .. } = Relevance::by_column(&self.inner);
+        let columns = values.len();
+        [values, low, high].concat().into_pyarray(py).reshape([3, columns])
     }
 
     /// The mean of each feature.
@@ -327,10 +330,37 @@ impl Model {
         self.inner.scaler().scale.clone().into_pyarray(py)
     }
 
-    /// C; None without SVMs.
+    /// The SVMs of the model, each with weight, kernel, form and cost; none for a metric alone or neighbours.
     #[getter]
-    fn cost(&self) -> Option<f64> {
-        self.inner.cost()
+    fn members<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        (self.inner.members().iter())
+            .map(|member| {
+                let entries = PyDict::new(py);
+                entries.set_item("kernel", member.kernel().to_string())?;
+                entries.set_item("form", member.metric().form().to_string())?;
+                entries.set_item("cost", member.cost())?;
+                entries.set_item("weight", member.weight())?;
+                Ok(entries)
+            })
+            .collect()
+    }
+
+    /// The map of one of the SVMs, on features as they are; those that were constant weigh nothing. // (rank, features)
+    fn member_components<'py>(
+        &self,
+        py: Python<'py>,
+        place: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let members = self.inner.members();
+        let member = members.get(place).ok_or_else(|| {
+            PyIndexError::new_err(format!("SVM {place} of a model that has {}", members.len()))
+        })?;
+        let (l, scale) = (member.metric().components(), &self.inner.scaler().scale);
+        let raw = |i: usize, k: usize| match scale[k] > 0.0 {
+            true => l[(i, k)] / scale[k],
+            false => 0.0,
+        };
+        array(py, &Matrix::from_fn(l.rows(), l.cols(), raw))
     }
 
     /// Rows of the training data that are support vectors.
@@ -351,25 +381,25 @@ impl Model {
         array(py, self.inner.support_vectors())
     }
 
-    /// Their coefficients. // (classes - 1, support vectors)
+    /// Their coefficients, in a model of one SVM. // (classes - 1, support vectors)
     #[getter]
     fn beta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         array(py, self.inner.beta())
     }
 
-    /// The offset of each pair of classes.
+    /// The offset of each pair of classes, in a model of one SVM.
     #[getter]
     fn bias<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.inner.bias().to_vec().into_pyarray(py)
     }
 
-    /// How the fit went, with the steps of each form as `stages`: a dict, made once. It is not to be changed.
+    /// How the fit went, with the steps of each SVM as `stages`: a dict, made once. It is not to be changed.
     #[getter]
     fn report(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         let report = self.report.get_or_try_init(py, || {
             let report = self.inner.report();
             let stages: Vec<Value> = (report.stages().iter())
-                .map(|stage| json!([stage.to_string(), stage.first, stage.last]))
+                .map(|stage| json!([stage.kernel, stage.form, stage.first, stage.last]))
                 .collect();
             let mut entries = match json!(report) {
                 Value::Object(entries) => entries,

@@ -2,7 +2,7 @@
 
 The RBF kernel of a support vector machine, ``k(x, z) = exp(-|L (x - z)|^2)``, usually has ``L = I/sigma``, and
 sigma and C come from a grid search. Here the matrix L and C are learned together with the SVM; there is no grid and
-nothing to tune.
+nothing to tune. By default the model is the mean of several such SVMs with kernels of their own.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from sklearn.model_selection import train_test_split

@@ -72,13 +72,18 @@ ATTRIBUTES = """
     mean_, scale_ : ndarray of shape (n_features,)
         Mean and standard deviation of the features; a scale of 0 marks a constant feature, which is left out.
     form_ : str
-        The form of the metric: "sphere", "diagonal", "full" or "low_rank".
+        The form of the metric: "sphere", "diagonal", "full" or "low_rank"; of several SVMs that of the mean of their
+        metrics.
     feature_importances_ : ndarray of shape (n_features,)
-        How strongly each standardised feature enters the distance: the diagonal of M = L'L.
+        How strongly each standardised feature enters the distance: its share of the diagonal of M = L'L. They add up
+        to one. Of several SVMs it is the mean, with their weights.
+    feature_importances_spread_ : ndarray of shape (2, n_features)
+        The least and the largest share that any of several SVMs gives a feature; with a single one both are
+        `feature_importances_`.
     best_iter_ : int
-        The step of the trace that was kept.
+        The step of the trace that was kept; of several SVMs, that of the last.
     n_iter_ : int
-        Steps that were taken, of all forms together.
+        Steps of the trace, of all SVMs together.
     stop_reason_ : str or None
         Why learning ended: "tolerance", "minimum", "early_stopping", "iterations", "time_limit" or "interrupted";
         None for a model of a file that was not learned step by step.
@@ -245,8 +250,13 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def feature_importances_(self) -> Floats:
-        """How strongly each standardised feature enters the distance: the diagonal of its matrix."""
-        return self._fitted().relevance
+        """How strongly each standardised feature enters the distance; they add up to one."""
+        return self._fitted().relevance[0]
+
+    @property
+    def feature_importances_spread_(self) -> Floats:
+        """The least and the largest importance that any of the SVMs gives a feature."""
+        return self._fitted().relevance[1:]
 
     @property
     def form_(self) -> str:
@@ -260,7 +270,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def n_iter_(self) -> int:
-        """Steps that were taken, of all forms together; at least 1."""
+        """Steps of the trace, of all SVMs together; at least 1."""
         steps = self._fitted().report["trace"]
         return max(1, int(steps[-1]["iteration"])) if steps else 1
 
@@ -274,14 +284,22 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """The steps, one array for each thing that was watched."""
         report = self._fitted().report
         keys = dict.fromkeys(key for step in report["trace"] for key in step)
-        trace = {key: np.array([step.get(key) for step in report["trace"]]) for key in keys if key != "form"}
+        words = [key for key in ("kernel", "form") if key in keys]
+        measured = [key for key in keys if key not in (*words, "half")]
+        trace = {key: np.array([step.get(key) for step in report["trace"]]) for key in measured}
         for key, values in trace.items():
             if values.dtype == object:
                 # A step at which it was not watched has NaN.
                 trace[key] = values.astype(np.float64)
-        if "form" in keys:
-            forms = [[form_of(form)[0]] * (1 + last - first) for form, first, last in report["stages"]]
-            trace["form"] = np.concatenate(forms)
+        # Files of former versions have the form of a stage, but not that of each step, and no kernel.
+        kernels, forms = [], []
+        for kernel, form, first, last in report["stages"]:
+            kernels += [kernel or "gaussian"] * (1 + last - first)
+            forms += [form_of(form or "")[0]] * (1 + last - first)
+        trace.update((key, np.array(forms if key == "form" else kernels)) for key in words)
+        if words:
+            # On record only where it is true.
+            trace["half"] = np.array([step.get("half", False) for step in report["trace"]])
         return trace
 
     @property
@@ -346,6 +364,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         def observe(step: Step) -> bool:
             if step.get("form") is not None:
                 step["form"] = form_of(step["form"])[0]
+                step.setdefault("half", False)
             if self.verbose:
                 print(f"[{type(self).__name__}] {_in_words(step)}", flush=True)
             # All of them see the step, whoever wants to end. Values that are no answer do not count.
@@ -468,7 +487,10 @@ def _in_python(bound: str) -> str:
 
 def _in_words(step: Step) -> str:
     """One line about a step."""
-    text = f"step {step['iteration']}: loss {step['loss']:.6g}"
+    # Of several SVMs that are learned one after the other, which it is, and whether on half of the rows.
+    half = " on a half" if step.get("half") else ""
+    svm = f"{step['kernel']} {step['form']}{half}, " if step.get("kernel") and step.get("form") else ""
+    text = f"step {step['iteration']}: {svm}loss {step['loss']:.6g}"
     for key, name in (("valid_error", "validation error"), ("stopping_error", "early-stopping error")):
         if step.get(key) is not None:
             text += f", {name} {100 * step[key]:.1f} %"

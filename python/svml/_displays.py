@@ -64,12 +64,24 @@ def _short(name: str, most: int = 24) -> str:
     return name if len(name) <= most else name[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
+def _apart(places: list[float], widths: Floats, end: float) -> list[float]:
+    """Left ends of labels, as near to their places as they can be without meeting or going past the end."""
+    left = list(places)
+    for k in range(1, len(left)):
+        left[k] = max(left[k], left[k - 1] + widths[k - 1])
+    for k in reversed(range(len(left))):
+        left[k] = min(left[k], end - widths[k])
+        end = left[k]
+    return left
+
+
 class MapDisplay:
     """Rows in two dimensions over the decision of the model.
 
     The axes are the two directions of the metric that count most, so that distances on the map are distances of the
-    metric as far as these go. The background is what the model decides there, averaged over the other directions; for
-    a metric of rank 2 there are none, and it is the decision itself. Create it with `from_estimator`.
+    metric as far as these go; for a mean of several SVMs, of which no two directions stand out, they are those along
+    which the mapped rows lie apart most. The background is what the model decides there, averaged over the other
+    directions; for a metric of rank 2 there are none, and it is the decision itself. Create it with `from_estimator`.
 
     Attributes
     ----------
@@ -222,15 +234,17 @@ class MapDisplay:
 class TraceDisplay:
     """Loss and errors, step by step, and the step that was kept.
 
-    Where several forms of the metric were learned, one after the other, each has its own piece. Create it with
-    `from_estimator`.
+    Where several SVMs were learned, one after the other, each has its own piece, with its kernel, its form and its weight
+    in the model; before these come the pieces of learning on half of the rows. Create it with `from_estimator`.
 
     Attributes
     ----------
     trace : dict
         The numbers: ``loss`` and, by name, the ``errors`` in percent, each with one value for a step; the
-        ``stages``, each a form with its first and last step; ``best``, the step that was kept; the form that was
-        ``chosen``, if there was a choice, and why it came to a ``stop``, in words.
+        ``stages``, each a name, which ends in ", on a half" where it was learned on half of the rows, with its first and
+        last step, and their ``weights`` in the model, 0 for one that is not part of it, as none on a half is, and none if
+        there was no choice; ``best``, the step that was kept, None for a mean, of which every SVM has kept a step of its
+        own; and why it came to a ``stop``, in words.
     axes_, figure_ : array of matplotlib Axes, and Figure
         What was drawn on.
 
@@ -286,13 +300,13 @@ class TraceDisplay:
         display : TraceDisplay
             The display itself.
         """
-        loss, errors, stages = (self.trace[key] for key in ("loss", "errors", "stages"))
+        loss, errors, stages, weights = (self.trace[key] for key in ("loss", "errors", "stages", "weights"))
         axes = _axes(ax, 7.5, 5.2 if errors else 3.6, rows=2 if errors else 1)
         steps = np.arange(len(loss))
-        for form, first, last in stages:
+        for _, first, last in stages:
             part = slice(first, last + 1)
             axes[0].plot(steps[part], loss[part], color=INK, marker=".")
-            for place, (name, values) in enumerate(errors.items()):
+            for place, (rows, values) in enumerate(errors.items()):
                 axes[1].plot(
                     steps[part],
                     values[part],
@@ -300,25 +314,25 @@ class TraceDisplay:
                     linestyle=DASHES[place],
                     marker=MARKERS[place],
                     markersize=3.5,
-                    label=name if first == 0 else None,
+                    label=rows if first == 0 else None,
                 )
-            if len(stages) > 1:
-                axes[0].annotate(form, (first, 1.02), xycoords=("data", "axes fraction"), fontsize="small")
         best = self.trace["best"]
         for one in axes:
-            one.axvline(best, color="#777777", linestyle=":", linewidth=1)
+            if best is not None:
+                one.axvline(best, color="#777777", linestyle=":", linewidth=1)
             one.margins(x=0.03)
             for _, first, _ in stages[1:]:
                 one.axvline(first - 0.5, color="#cccccc", linewidth=0.8)
-        # Beside the line, on the side where there is more room.
-        axes[0].annotate(
-            " kept ",
-            (best, 0.97),
-            xycoords=("data", "axes fraction"),
-            va="top",
-            ha="right" if 2 * best > len(loss) - 1 else "left",
-            color="#555555",
-        )
+        if best is not None:
+            # Beside the line, on the side where there is more room.
+            axes[0].annotate(
+                " kept ",
+                (best, 0.97),
+                xycoords=("data", "axes fraction"),
+                va="top",
+                ha="right" if 2 * best > len(loss) - 1 else "left",
+                color="#555555",
+            )
         axes[0].set_ylabel("loss")
         stop = self.trace["stop"]
         axes[-1].set_xlabel("step" if stop is None else f"step; learning ended because {stop}")
@@ -327,8 +341,42 @@ class TraceDisplay:
             axes[1].set_ylabel("error in %")
             axes[1].set_ylim(bottom=0)
             axes[1].legend(frameon=False)
+        if len(stages) > 1:
+            self._name_stages(axes[0])
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
+
+    def _name_stages(self, ax: Any) -> None:
+        """Says above the axes what was learned from which step on: a word on a line, and no label over another."""
+        from matplotlib.lines import Line2D
+        from matplotlib.text import Text
+
+        stages, weights = self.trace["stages"], self.trace["weights"]
+        texts = []
+        for place, (name, _, _) in enumerate(stages):
+            kind, _, half = name.partition(", ")
+            words = [*kind.split(" "), *([half] if half else [])]
+            if len(weights) > 0 and not half:
+                words.append(f"weight {weights[place]:.2f}" if weights[place] > 0 else "not used")
+            texts.append("\n".join(words))
+        # Their widths in steps, with a gap between them. On narrow axes the letters are smaller.
+        engine = ax.figure.get_layout_engine()
+        if engine is not None:
+            # Only then it is known how wide the axes are. The figure of a part of a figure is the whole.
+            engine.execute(ax.figure.figure)
+        (left, right), room = ax.get_xlim(), ax.get_window_extent().width
+        alone = [Text(text=text, fontsize="small", figure=ax.figure) for text in texts]
+        pixels = np.array([text.get_window_extent().width for text in alone])
+        gap = 0.08 * ax.figure.dpi
+        shrunk = min(1.0, room / float(np.sum(pixels + gap)))
+        widths, gap = shrunk * (pixels + gap) / room * (right - left), shrunk * gap / room * (right - left)
+        firsts = [first for _, first, _ in stages]
+        above = ax.get_xaxis_transform()
+        for text, first, at, width in zip(texts, firsts, _apart(firsts, widths, right), widths, strict=True):
+            ax.annotate(text, (at, 1.08), xycoords=above, fontsize=shrunk * alone[0].get_fontsize())
+            # A label may have had to move; a line goes from it to where it belongs.
+            line = [first, min(max(first, at), at + width - gap)]
+            ax.add_artist(Line2D(line, [1, 1.05], color="#999999", linewidth=0.8, transform=above, clip_on=False))
 
 
 class MetricDisplay:
@@ -342,6 +390,8 @@ class MetricDisplay:
         The features that are shown.
     n_features : int
         How many features there are.
+    mean_of : int
+        Of how many SVMs it is the mean of the M, each scaled to a trace of one; 1: it is M itself.
     ax_, figure_ : matplotlib Axes and Figure
         What was drawn on.
 
@@ -360,10 +410,11 @@ class MetricDisplay:
     (5, 5)
     """
 
-    def __init__(self, matrix: Floats, *, names: list[str], n_features: int) -> None:
+    def __init__(self, matrix: Floats, *, names: list[str], n_features: int, mean_of: int = 1) -> None:
         self.matrix = matrix
         self.names = names
         self.n_features = n_features
+        self.mean_of = mean_of
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, max_features: int = 40, ax: Any = None) -> MetricDisplay:
@@ -384,7 +435,10 @@ class MetricDisplay:
             The heat map.
         """
         figure = _checked(estimator)._model.metric_matrix(max_features)
-        return cls(figure["values"], names=figure["names"], n_features=figure["features"]).plot(ax=ax)
+        display = cls(
+            figure["values"], names=figure["names"], n_features=figure["features"], mean_of=figure["mean_of"]
+        )
+        return display.plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> MetricDisplay:
         """Draw it.
@@ -419,6 +473,8 @@ class MetricDisplay:
                     ax.text(j, i, f"{value:.2g}", ha="center", va="center", color=ink, fontsize=8)
         ax.figure.colorbar(image, ax=ax, shrink=0.7)
         title = "M = L'L, standardised features"
+        if self.mean_of > 1:
+            title += f"; mean of {self.mean_of} SVMs"
         if count < self.n_features:
             title += f"; the {count} most relevant of {self.n_features}"
         ax.set_title(title, fontsize="medium", loc="left")
@@ -427,12 +483,17 @@ class MetricDisplay:
 
 
 class RelevanceDisplay:
-    """How much each standardised feature counts: the diagonal of M, sorted. Create it with `from_estimator`.
+    """How much each standardised feature counts: its share of the diagonal of M, sorted.
+
+    A model that is the mean of several SVMs has the mean of their shares; thin lines go from the least to the largest of
+    them. Create it with `from_estimator`.
 
     Attributes
     ----------
     relevance : ndarray
         The values that are shown, descending.
+    spread : ndarray of shape (2, n_shown)
+        The least and the largest value of any SVM.
     names : list of str
         Their features.
     n_features : int
@@ -455,8 +516,11 @@ class RelevanceDisplay:
     True
     """
 
-    def __init__(self, relevance: Floats, *, names: list[str], n_features: int) -> None:
+    def __init__(
+        self, relevance: Floats, *, names: list[str], n_features: int, spread: Floats | None = None
+    ) -> None:
         self.relevance = relevance
+        self.spread = np.array([relevance, relevance]) if spread is None else spread
         self.names = names
         self.n_features = n_features
 
@@ -481,7 +545,8 @@ class RelevanceDisplay:
         figure = _checked(estimator)._model.relevance_by_feature()
         names, values = figure["names"], figure["values"]
         shown = slice(max_features)
-        return cls(values[shown], names=names[shown], n_features=len(names)).plot(ax=ax)
+        spread = np.array([figure["low"][shown], figure["high"][shown]])
+        return cls(values[shown], names=names[shown], n_features=len(names), spread=spread).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> RelevanceDisplay:
         """Draw it.
@@ -499,10 +564,17 @@ class RelevanceDisplay:
         count = len(self.names)
         (ax,) = _axes(ax, 6.5, min(max(1.2 + 0.26 * count, 2.5), 9.0))
         ax.barh(range(count), self.relevance, color=COLOURS[0], height=0.75)
+        low, high = self.spread
+        label = "share of the diagonal of M = L'L, standardised features"
+        if np.any(high - low > 1e-9):
+            label += "\nlines: from the least to the largest of the SVMs"
+            # Rounding may put the mean outside.
+            around = np.maximum([self.relevance - low, high - self.relevance], 0)
+            ax.errorbar(self.relevance, range(count), xerr=around, fmt="none", ecolor=INK, elinewidth=0.9, capsize=2.5)
         ax.set_yticks(range(count), [_short(name) for name in self.names])
         ax.margins(y=0.02)
         ax.invert_yaxis()
-        ax.set_xlabel("diagonal of M = L'L, standardised features")
+        ax.set_xlabel(label)
         if count < self.n_features:
             ax.set_title(f"The {count} most relevant of {self.n_features} features", fontsize="medium", loc="left")
         self.ax_, self.figure_ = ax, ax.figure

@@ -32,17 +32,21 @@ DOC = f"""Parameters
     ----------
     form : {{"auto", "sphere", "diagonal", "full", "low_rank"}}, default="auto"
         Structure of L: "sphere" (one width), "diagonal" (a weight for each feature), "full", "low_rank" (a map into
-        `n_components` dimensions), or "auto": chosen from the data, unless `n_components` says that it is low rank.
+        `n_components` dimensions), or "auto": the mean of several SVMs with kernels and metrics of their own, unless
+        `n_components` says that it is low rank.
+    kernel : {{"gaussian", "exponential", "laplacian"}}, default="gaussian"
+        The kernel of an SVM whose form is given: ``exp(-|L (x - z)|^2)``, ``exp(-|L (x - z)|)``, or
+        ``exp(-sum_k w_k |x_k - z_k|)`` with w the diagonal of L, which is a sphere or diagonal then.
     n_components : int, default=None
         Dimensions to map into. "low_rank" needs it; "sphere", "diagonal" and "full" do not go with it.
-    validation : int, "hold_out" or "loo", default=5
+    validation : int, "hold_out" or "loo", default=2
         How metric and C are validated while they are learned: on this number of folds, on a quarter of the rows
         (while another quarter says when to stop), or on every row left out alone, in closed form.
     surrogate : {{"squared_hinge", "sigmoid", "logistic"}}, default="squared_hinge"
         The smooth function that stands in for the zero-one loss.
     steepness : float, default=5.0
         Steepness of the sigmoid and of the logistic surrogate.
-    regularization : float, default=0.03
+    regularization : float, default=0.01
         Weight of the regulariser that holds L near its start.
     init : {{"scaled", "identity", "gradients"}}, default="scaled"
         Where L starts: I/sqrt(d), I, or the directions in which SVMs with one width vary most, the last only if the
@@ -54,7 +58,7 @@ DOC = f"""Parameters
     solver : {{"lbfgs", "cg"}}, default="lbfgs"
         How the loss is minimised: by limited-memory BFGS or by conjugate gradients.
     max_iter : int, default=100
-        Most steps, for each form that is tried.
+        Most steps, for each SVM that is learned.
     tol : float, default=0.01
         Decrease of the loss below which to stop, relative to the loss.
     patience : int, default=5
@@ -62,6 +66,9 @@ DOC = f"""Parameters
         ``validation="hold_out"``.
     refit : bool, default=True
         Whether the SVM is trained again on all rows with the learned L and C.
+    cross_fit : bool, default=True
+        Whether all is learned by halves too, each of which is asked about the other. The weights of several SVMs,
+        `honest_error_` and the probabilities rest on that, and several SVMs start from what the halves have learned.
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count: by label, or inversely to the weight of the class.
     random_state : int, RandomState instance or None, default=0
@@ -71,24 +78,38 @@ DOC = f"""Parameters
 
     Attributes
     ----------
-    C_ : float
-        C.
+    C_ : float or ndarray of shape (n_members,)
+        C; of several SVMs that of each.
+    members_ : list of dict
+        The SVMs whose mean the model is, each with kernel, form, n_components (None unless low_rank), C, weight and
+        components, the map of its own metric on features as they are. The weights add up to one.
+    honest_error_ : float or None
+        Share of the training rows that are misclassified by what was learned without them, on one half of the rows
+        for the other; the mean of several deals of few rows into halves. None without `cross_fit`, or if there are too
+        few rows.
+    honest_log_loss_ : float or None
+        Mean of ``-log(p)`` on the same rows, with p the probability of the class that a row has.
     candidates_ : list of dict
-        The forms that were compared, each with form, n_components (None unless low_rank), cost (C), loss and error
-        on rows that their SVMs have not seen, and whether it was chosen; empty if the form was given.
+        The SVMs that were compared, each with kernel, form, n_components (None unless low_rank), cost (C), error on
+        rows that were not used to learn it, weight in the mean, and whether it was chosen, that is, is part of it; empty
+        if the form was given.
     support_ : ndarray of shape (n_SV,)
-        Rows of the training data that are support vectors, class after class; of identical rows the first.
+        Rows of the training data that are support vectors, of any SVM, class after class; of identical rows the
+        first.
     support_vectors_ : ndarray of shape (n_SV, n_features)
         The support vectors.
     n_support_ : ndarray of shape (n_classes,)
         Number of support vectors of each class.
     dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
-        Their coefficients, laid out as in `sklearn.svm.SVC`; the ridge 1/C is in them.
+        Their coefficients, laid out as in `sklearn.svm.SVC`; the ridge 1/C is in them. For a single SVM only, which
+        a model has whose form is given.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        The offset of the SVM of each pair of classes.
+        The offset of the SVM of each pair of classes. For a single SVM only.
     trace_ : dict of ndarray
-        Every step: iteration, form, loss, train_error, valid_error, stopping_error (NaN without rows for early
-        stopping), cost (C), support_vectors (how many), step_length.{ATTRIBUTES}
+        Every step: iteration, kernel, form, half, loss, train_error, valid_error, stopping_error (NaN without rows for
+        early stopping), cost (C), support_vectors (how many), step_length. `half` is True where it is learned on half of
+        the rows, which comes first for each of several SVMs; those that are part of the mean then go on, on all rows,
+        from what the halves have learned. Of the two halves the steps of one are listed.{ATTRIBUTES}
 """
 
 REFERENCES = """References
@@ -102,8 +123,8 @@ class SVML(Estimator):
     __doc__ = f"""Support vector metric learning as a transformer.
 
     Learns the matrix L of the kernel ``exp(-|L (x - z)|^2)`` together with C and a support vector machine [1]_, and
-    maps rows by it. Use it before nearest neighbours, `sklearn.svm.SVC`, or for pictures; `SVMLClassifier` is the same
-    with the SVM.
+    maps rows by it. By default several SVMs with kernels of their own are learned, and L is the mean of their metrics.
+    Use it before nearest neighbours, `sklearn.svm.SVC`, or for pictures; `SVMLClassifier` is the same with the SVMs.
 
     {DOC}
     See Also
@@ -138,11 +159,12 @@ class SVML(Estimator):
         self,
         *,
         form: str = "auto",
+        kernel: str = "gaussian",
         n_components: int | None = None,
-        validation: int | str = 5,
+        validation: int | str = 2,
         surrogate: str = "squared_hinge",
         steepness: float = 5.0,
-        regularization: float = 0.03,
+        regularization: float = 0.01,
         init: str = "scaled",
         C_init: float = 0.5,
         learn_C: bool = True,
@@ -151,6 +173,7 @@ class SVML(Estimator):
         tol: float = 1e-2,
         patience: int = 5,
         refit: bool = True,
+        cross_fit: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: int | np.random.RandomState | None = 0,
         memory_limit: int = 8 << 30,
@@ -160,6 +183,7 @@ class SVML(Estimator):
         n_jobs: int | None = None,
     ) -> None:
         self.form = form
+        self.kernel = kernel
         self.n_components = n_components
         self.validation = validation
         self.surrogate = surrogate
@@ -173,6 +197,7 @@ class SVML(Estimator):
         self.tol = tol
         self.patience = patience
         self.refit = refit
+        self.cross_fit = cross_fit
         self.class_weight = class_weight
         self.random_state = random_state
         self.memory_limit = memory_limit
@@ -268,16 +293,43 @@ class SVML(Estimator):
         return super()._renamed("criterion" if name == "k_fold" else name, value, bound)
 
     @property
-    def C_(self) -> float:
-        """C."""
-        cost = self._fitted().cost
-        if cost is None:
-            raise AttributeError("the model of this file has no SVM, and so no C")
-        return cost
+    def C_(self) -> float | Floats:
+        """C; of several SVMs that of each."""
+        costs = [float(member["cost"]) for member in self._svms()]
+        return costs[0] if len(costs) == 1 else np.array(costs)
+
+    @property
+    def members_(self) -> list[dict[str, Any]]:
+        """The SVMs whose mean the model is."""
+        model = self._fitted()
+        found = []
+        for place, member in enumerate(model.members):
+            form, rank = form_of(member["form"])
+            found.append(
+                {
+                    "kernel": member["kernel"],
+                    "form": form,
+                    "n_components": rank,
+                    "C": member["cost"],
+                    "weight": member["weight"],
+                    "components": model.member_components(place),
+                }
+            )
+        return found
+
+    @property
+    def honest_error_(self) -> float | None:
+        """Share of rows that are misclassified by what was learned without them."""
+        return self._honest("error")
+
+    @property
+    def honest_log_loss_(self) -> float | None:
+        """Mean of -log(p) of the rows' classes, by what was learned without these rows."""
+        return self._honest("log_loss")
 
     @property
     def candidates_(self) -> list[dict[str, Any]]:
-        """The forms that were compared."""
+        """The SVMs that were compared."""
         found = []
         for candidate in self._fitted().report.get("candidates", []):
             form, rank = form_of(candidate["form"])
@@ -301,22 +353,43 @@ class SVML(Estimator):
 
     @property
     def dual_coef_(self) -> Floats:
-        """Coefficients of the support vectors."""
+        """Coefficients of the support vectors, of a single SVM."""
+        self._single("dual_coef_")
         return self._fitted().beta
 
     @property
     def intercept_(self) -> Floats:
-        """The offset of the SVM of each pair of classes."""
+        """The offset of the SVM of each pair of classes, of a single SVM."""
+        self._single("intercept_")
         return self._fitted().bias
+
+    def _svms(self) -> list[dict[str, Any]]:
+        members = self._fitted().members
+        if not members:
+            raise AttributeError("the model of this file has no SVM, and so no C and no coefficients")
+        return members
+
+    def _single(self, name: str) -> None:
+        count = len(self._svms())
+        if count > 1:
+            raise AttributeError(
+                f"{name} is there for a single SVM only, and this model is the mean of {count}; for a single one give "
+                f'its form, as in {type(self).__name__}(form="diagonal")'
+            )
+
+    def _honest(self, key: str) -> float | None:
+        honest = self._fitted().report.get("honest")
+        return None if honest is None else float(honest[key])
 
 
 class SVMLClassifier(ClassifierMixin, SVML):
     __doc__ = f"""A support vector machine that learns its own metric and C.
 
     The kernel is ``exp(-|L (x - z)|^2)``. The matrix L and C are learned together with the SVM by gradient descent
-    on a smooth validation error [1]_, and whether L is one width, a weight for each feature or a map into few
-    dimensions is chosen from the data. Several classes are one-against-one SVMs with one L and one C. It is a
-    transformer as well.
+    on a smooth validation error [1]_. By default the decision is the mean of several such SVMs that differ in kernel and
+    form of L, weighted by how they do on rows that they have not seen; where a map into few dimensions does far better
+    there, it takes their place. With `form` there is one SVM. Several classes are one-against-one SVMs with one L and one
+    C. It is a transformer as well.
 
     {DOC}
     See Also

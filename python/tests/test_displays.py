@@ -61,11 +61,16 @@ def test_all_of_every_estimator(estimator, wine_frame):
     trace = drawn(TraceDisplay.from_estimator(model))
     assert len(trace.axes_) == (2 if has_svm else 1)
     assert trace.trace["loss"].tolist() == model.trace_["loss"].tolist()
-    assert trace.trace["best"] == model.best_iter_
+    several = len(getattr(model, "members_", [])) > 1
+    assert trace.trace["best"] == (None if several else model.best_iter_)
     assert trace.trace["stages"][-1][2] == len(trace.trace["loss"]) - 1
     metric = drawn(MetricDisplay.from_estimator(model))
-    np.testing.assert_allclose(np.diag(metric.matrix), model.feature_importances_)
+    diagonal = np.diag(metric.matrix)
+    np.testing.assert_allclose(diagonal / diagonal.sum(), model.feature_importances_)
+    assert metric.mean_of == (len(model.members_) if several else 1)
     relevance = drawn(RelevanceDisplay.from_estimator(model))
+    order = np.argsort(-model.feature_importances_, kind="stable")
+    np.testing.assert_array_equal(relevance.spread, model.feature_importances_spread_[:, order])
     assert list(relevance.relevance) == sorted(model.feature_importances_, reverse=True)
     assert relevance.names[0] == X.columns[model.feature_importances_.argmax()]
 
@@ -94,6 +99,77 @@ def test_the_map_of_rank_two_is_the_decision_itself(cancer):
     places = np.column_stack([map_["x"], map_["y"]])
     for k in range(0, 500, 50):
         assert np.linalg.norm(places[k] - places[k + 1]) == pytest.approx(np.linalg.norm(Z[k] - Z[k + 1]))
+
+
+def test_pictures_of_a_mean(cancer):
+    X, y = cancer
+    model = SVMLClassifier().fit(X, y)
+    assert len(model.members_) > 1
+    display = drawn(TraceDisplay.from_estimator(model))
+    stages = display.trace["stages"]
+    names = [name for name, _, _ in stages]
+    halves = ["gaussian sphere, on a half", "exponential diagonal, on a half", "laplacian sphere, on a half"]
+    used = {f"{m['kernel']} {m['form']}": m["weight"] for m in model.members_}
+    # On a half, which no weight belongs to, and then on all rows.
+    assert names == halves + list(used)
+    assert display.trace["weights"].tolist() == [0] * 3 + list(used.values())
+    half = model.trace_["half"]
+    assert all((half[first : last + 1] == (place < 3)).all() for place, (_, first, last) in enumerate(stages))
+    texts = [text.get_text() for text in display.axes_[0].texts]
+    assert texts[0] == "gaussian\nsphere\non a half" and not any("kept" in text for text in texts)
+    assert not any("not used" in text for text in texts)
+    assert [text.split("weight ")[1] for text in texts[3:]] == [f"{weight:.2f}" for weight in used.values()]
+    relevance = drawn(RelevanceDisplay.from_estimator(model))
+    assert "from the least to the largest" in relevance.ax_.get_xlabel()
+    assert (relevance.spread[0] < relevance.spread[1]).any()
+    alone = drawn(RelevanceDisplay(np.array([0.7, 0.3]), names=["a", "b"], n_features=2).plot())
+    assert "from the least" not in alone.ax_.get_xlabel()
+    map_ = drawn(MapDisplay.from_estimator(model, X, y)).map
+    # Averaged over the other directions, the decision is still that of most rows.
+    rows, columns = map_["decided"].shape
+    (x0, x1), (y0, y1) = map_["x_range"], map_["y_range"]
+    c = ((map_["x"] - x0) / (x1 - x0) * (columns - 1)).round().astype(int).clip(0, columns - 1)
+    r = ((map_["y"] - y0) / (y1 - y0) * (rows - 1)).round().astype(int).clip(0, rows - 1)
+    assert (map_["decided"][r, c] == y).mean() > 0.85
+    title = drawn(MetricDisplay.from_estimator(model)).ax_.get_title("left")
+    assert f"mean of {len(model.members_)} SVMs" in title
+
+
+def assert_apart(display):
+    """No label of a stage is drawn over another, or past the ends of the axes."""
+    ax = drawn(display).axes_[0]
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == len(display.trace["stages"])
+    assert all(a.x1 < b.x0 for a, b in zip(boxes, boxes[1:]))
+    frame = ax.get_window_extent()
+    assert frame.x0 - 1 < boxes[0].x0 and boxes[-1].x1 < frame.x1 + 1
+
+
+def test_names_of_stages_do_not_meet(wine):
+    model = SVMLClassifier().fit(*wine)
+    display = TraceDisplay.from_estimator(model)
+    assert len(display.trace["stages"]) > 3
+    assert_apart(display)
+    limits = display.axes_[0].get_xlim()
+    # Even if all but one have a single step, wherever the long one is, and on axes that are half as wide.
+    for place in range(6):
+        lengths = [30 if place == k else 1 for k in range(6)]
+        firsts = np.cumsum([0, *lengths])
+        names = ["exponential diagonal, on a half"] * 3 + ["exponential diagonal"] * 3
+        stages = [(name, first, after - 1) for name, first, after in zip(names, firsts, firsts[1:])]
+        loss = np.ones(firsts[-1])
+        numbers = {"loss": loss, "errors": {"training rows": loss}, "stages": stages, "best": None, "stop": None}
+        numbers["weights"] = np.array([0, 0, 0, 0.3, 0.3, 0.4])
+        assert_apart(TraceDisplay(numbers).plot())
+        _, axes = plt.subplots(2, 2)
+        assert_apart(TraceDisplay(numbers).plot(ax=axes[:, 1]))
+    # On a part of a figure, too.
+    for layout in ("constrained", "tight", None):
+        _, part = plt.figure(figsize=(12, 5), layout=layout).subfigures(1, 2)
+        drawn(TraceDisplay.from_estimator(model, ax=part.subplots(2, 1)))
+    # Labels that had to move do not move the steps.
+    _, axes = plt.subplots(2, 2)
+    assert TraceDisplay.from_estimator(model, ax=axes[:, 1]).axes_[0].get_xlim() == limits
 
 
 def test_awkward_maps(wine, small):

@@ -18,11 +18,30 @@ from svml import ITML, LMNN, NCA, SVML, InvalidParameterError, SVMLClassifier
 
 TRANSFORMERS = [SVML, NCA, LMNN, ITML]
 ALL = [SVMLClassifier, *TRANSFORMERS]
-FORMS = [{"form": form} for form in ("auto", "sphere", "diagonal", "full")]
+FORMS = [{"form": form} for form in ("sphere", "diagonal", "full")]
 FORMS.append({"form": "low_rank", "n_components": 2})
+FORMS += [{"form": form, "kernel": "exponential"} for form in ("sphere", "diagonal", "full")]
+FORMS += [{"form": form, "kernel": "laplacian"} for form in ("sphere", "diagonal")]
+KERNELS = {
+    "gaussian": lambda difference: np.exp(-(difference**2).sum(-1)),
+    "exponential": lambda difference: np.exp(-np.sqrt((difference**2).sum(-1))),
+    "laplacian": lambda difference: np.exp(-np.abs(difference).sum(-1)),
+}
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])
+def decision_of_pairs(outputs, pairs, classes):
+    """The decision values that the outputs of the SVMs of all pairs of classes make."""
+    if classes == 2:
+        return outputs[0]
+    votes, sums = np.zeros((2, len(outputs[0]), classes))
+    for (i, j), h in zip(pairs, outputs, strict=True):
+        votes[np.arange(len(h)), np.where(h > 0, j, i)] += 1
+        sums[:, j] += h
+        sums[:, i] -= h
+    return votes + sums / (3 * (np.abs(sums) + 1))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(map(str, form.values())))
 @pytest.mark.parametrize("data", ["cancer", "wine"])
 def test_attributes_make_the_decision(form, data, request):
     """The SVM, computed anew from its attributes."""
@@ -31,30 +50,125 @@ def test_attributes_make_the_decision(form, data, request):
     Z, S = model.transform(X), model.transform(model.support_vectors_)
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
     np.testing.assert_allclose(Z, (X - model.mean_) @ model.components_.T, atol=1e-9)
-    kernel = np.exp(-((Z[:, None] - S[None]) ** 2).sum(-1))
+    kernel = KERNELS[model.kernel](Z[:, None] - S[None])
     classes = len(model.classes_)
     assert model.n_support_.sum() == len(S) and model.dual_coef_.shape == (classes - 1, len(S))
     owner = np.repeat(np.arange(classes), model.n_support_)
     np.testing.assert_array_equal(model.classes_[owner], y[model.support_])
     pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
     assert model.intercept_.shape == (len(pairs),)
-    votes = np.zeros((len(X), classes))
-    sums = np.zeros((len(X), classes))
+    outputs = []
     for (i, j), bias in zip(pairs, model.intercept_, strict=True):
         beta = np.where(owner == i, model.dual_coef_[j - 1], np.where(owner == j, model.dual_coef_[i], 0))
-        h = kernel @ beta + bias
-        votes[np.arange(len(X)), np.where(h > 0, j, i)] += 1
-        sums[:, j] += h
-        sums[:, i] -= h
-    if classes == 2:
-        np.testing.assert_allclose(model.decision_function(X), sums[:, 1], atol=1e-9)
-    else:
-        values = votes + sums / (3 * (np.abs(sums) + 1))
-        np.testing.assert_allclose(model.decision_function(X), values, atol=1e-9)
+        outputs.append(kernel @ beta + bias)
+    expected = decision_of_pairs(outputs, pairs, classes)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(1), 1)
     np.testing.assert_array_equal(model.classes_[p.argmax(1)], model.predict(X))
     assert model.score(X, y) > 0.95
+    assert isinstance(model.C_, float) and model.candidates_ == []
+    (member,) = model.members_
+    rank = model.n_components
+    expected = {"kernel": model.kernel, "form": model.form, "n_components": rank, "C": model.C_, "weight": 1.0}
+    np.testing.assert_array_equal(member.pop("components"), model.components_)
+    assert member == expected
+
+
+@pytest.mark.parametrize("data", ["cancer", "wine"])
+def test_the_default_is_the_mean_of_its_members(data, request):
+    """The mean, computed anew from the kernels, metrics, C and weights of its members by another solver."""
+    X, y = request.getfixturevalue(data)
+    model = SVMLClassifier().fit(X, y)
+    members = model.members_
+    assert len(members) > 1 and model.C_.shape == (len(members),)
+    assert sum(member["weight"] for member in members) == pytest.approx(1)
+    assert [member["C"] for member in members] == model.C_.tolist()
+    chosen = [candidate for candidate in model.candidates_ if candidate["chosen"]]
+    for key in ("kernel", "form", "n_components", "weight"):
+        assert [candidate[key] for candidate in chosen] == [member[key] for member in members]
+    assert all(0 <= candidate["error"] <= 1 and candidate["cost"] > 0 for candidate in model.candidates_)
+    # The metric by which rows are mapped is the mean of theirs, each scaled to a trace of one.
+    scaled = [member["components"] * model.scale_ for member in members]
+    metrics = np.array([L.T @ L / (L**2).sum() for L in scaled])
+    weights = np.array([member["weight"] for member in members])
+    mapped = model.components_ * model.scale_
+    np.testing.assert_allclose(mapped.T @ mapped, np.tensordot(weights, metrics, 1), rtol=1e-9, atol=1e-12)
+    importances = np.array([np.diag(M) for M in metrics])
+    np.testing.assert_allclose(model.feature_importances_, weights @ importances, rtol=1e-9)
+    spread = [importances.min(axis=0), importances.max(axis=0)]
+    np.testing.assert_allclose(model.feature_importances_spread_, spread, rtol=1e-9, atol=1e-15)
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    # Each member is the SVM of all rows with that metric and that C, which is a ridge of 1/C and no bound.
+    classes = len(model.classes_)
+    pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
+    outputs, support = np.zeros((len(pairs), len(X))), set()
+    for member in members:
+        Z = X @ member["components"].T
+        K = KERNELS[member["kernel"]](Z[:, None] - Z[None])
+        for k, pair in enumerate(pairs):
+            rows = np.flatnonzero(np.isin(y, model.classes_[list(pair)]))
+            ridge = np.eye(len(rows)) / member["C"]
+            svm = SVC(kernel="precomputed", C=1e6, tol=1e-8).fit(K[np.ix_(rows, rows)] + ridge, y[rows])
+            outputs[k] += member["weight"] * (K[:, rows[svm.support_]] @ svm.dual_coef_[0] + svm.intercept_[0])
+            support.update(rows[svm.support_].tolist())
+    np.testing.assert_allclose(model.decision_function(X), decision_of_pairs(outputs, pairs, classes), atol=1e-5)
+    assert set(model.support_.tolist()) == support
+    # What a mean does not have is not there, and says why.
+    for name in ("dual_coef_", "intercept_"):
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match=rf'{name} is there for a single SVM only.*form="diagonal"'):
+            getattr(model, name)
+
+
+@pytest.mark.parametrize("data", ["cancer", "wine"])
+def test_how_members_are_learned(data, request):
+    """Without cross-fitting each for itself from the usual start; with it, from what the halves have learned."""
+    X, y = request.getfixturevalue(data)
+    apart, model = SVMLClassifier(cross_fit=False).fit(X, y), SVMLClassifier().fit(X, y)
+    decisions = 0
+    for member in apart.members_:
+        alone = SVMLClassifier(form=member["form"], kernel=member["kernel"], cross_fit=False).fit(X, y)
+        assert member["C"] == alone.C_
+        np.testing.assert_array_equal(member["components"], alone.components_)
+        decisions = decisions + alone.decision_function(X) / 3
+    if len(model.classes_) == 2:
+        np.testing.assert_allclose(apart.decision_function(X), decisions, atol=1e-9)
+    assert len(apart.members_) == 3 and not apart.trace_["half"].any()
+    # The halves come to nearly the same, so that few steps are left on all rows.
+    trace = pd.DataFrame(model.trace_)
+    steps = {half: part.groupby("kernel").size() for half, part in trace.groupby("half")}
+    assert set(steps[True].index) == set(KERNELS) and set(steps[False].index) == {m["kernel"] for m in model.members_}
+    assert trace["half"].is_monotonic_decreasing
+    assert steps[False].max() < steps[True].min()
+    assert (model.predict(X) == apart.predict(X)).mean() > 0.98
+
+
+def test_the_error_on_rows_that_were_not_used(cancer, small):
+    model = SVMLClassifier().fit(*cancer)
+    assert 0 < model.honest_error_ < 0.06 and 0 < model.honest_log_loss_ < 0.2
+    # Learned with a half of the rows, by hand: about as many errors.
+    X, y = cancer
+    halves = [np.arange(len(X)) % 2 == k for k in (0, 1)]
+    errors = [1 - SVMLClassifier(cross_fit=False).fit(X[h], y[h]).score(X[~h], y[~h]) for h in halves]
+    assert model.honest_error_ == pytest.approx(np.mean(errors), abs=0.02)
+    given = SVMLClassifier(form="diagonal").fit(*cancer)
+    assert 0 < given.honest_error_ < 0.06 and given.honest_log_loss_ > 0
+    for form in ("auto", "sphere"):
+        without = SVMLClassifier(form=form, cross_fit=False).fit(*small)
+        assert without.honest_error_ is None and without.honest_log_loss_ is None
+    assert without.candidates_ == []
+    # Without an answer all members count the same.
+    equal = SVMLClassifier(cross_fit=False).fit(*small)
+    assert [member["weight"] for member in equal.members_] == pytest.approx([1 / 3] * 3)
+
+
+def test_a_model_that_is_no_better_than_guessing_warns():
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(120, 3), rng.randint(0, 2, 120)
+    with pytest.warns(UserWarning, match="no better than always naming the most frequent class"):
+        model = SVMLClassifier().fit(X, y)
+    assert model.honest_error_ > 0.35
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -66,7 +180,12 @@ def test_metric(estimator, wine):
         expected = np.linalg.norm(Z[i] - Z[j])
         assert metric(X[i], X[j]) == pytest.approx(expected, rel=1e-9)
         assert np.sqrt((X[i] - X[j]) @ M @ (X[i] - X[j])) == pytest.approx(expected, rel=1e-9)
-    np.testing.assert_allclose(model.feature_importances_, np.diag(M) * model.scale_**2, rtol=1e-9)
+    diagonal = np.diag(M) * model.scale_**2
+    np.testing.assert_allclose(model.feature_importances_, diagonal / diagonal.sum(), rtol=1e-9)
+    low, high = model.feature_importances_spread_
+    assert (low <= model.feature_importances_).all() and (model.feature_importances_ <= high).all()
+    if len(getattr(model, "members_", [])) < 2:
+        np.testing.assert_array_equal(low, high)
     neighbours = KNeighborsClassifier(3, metric=metric, algorithm="brute").fit(X[::3], y[::3])
     mapped = KNeighborsClassifier(3).fit(Z[::3], y[::3])
     np.testing.assert_array_equal(neighbours.predict(X), mapped.predict(Z))
@@ -79,7 +198,9 @@ def test_a_constant_column_weighs_nothing(wine):
     for estimator in ALL:
         model = estimator().fit(X, y)
         assert model.scale_[-1] == 0 and not model.components_[:, -1].any()
-        assert model.feature_importances_[-1] == 0
+        assert model.feature_importances_[-1] == 0 and not model.feature_importances_spread_[:, -1].any()
+        assert not any(member["components"][:, -1].any() for member in getattr(model, "members_", []))
+        assert model.feature_importances_.sum() == pytest.approx(1)
         assert any("constant" in warning for warning in model.warnings_)
 
 
@@ -114,18 +235,31 @@ def test_trace(cancer):
     model = SVMLClassifier().fit(*cancer)
     trace = pd.DataFrame(model.trace_)
     assert list(trace["iteration"]) == list(range(len(trace)))
-    assert set(trace["form"]) >= {"sphere", "diagonal"} and (trace["cost"] > 0).all()
+    assert set(zip(trace["kernel"], trace["form"])) >= {(m["kernel"], m["form"]) for m in model.members_}
+    assert trace["kernel"][0] == "gaussian" and trace["form"][0] == "sphere" and (trace["cost"] > 0).all()
     assert trace["stopping_error"].isna().all()
     assert {"step_length", "support_vectors", "train_error", "valid_error"} <= set(trace)
+    # On half of the rows first, then on all of them; an SVM starts with a step of length 0.
+    assert trace["half"].dtype == bool and trace["half"].is_monotonic_decreasing
+    starts = trace[trace["step_length"] == 0]
+    halves = [("gaussian", "sphere"), ("exponential", "diagonal"), ("laplacian", "sphere")]
+    members = [(m["kernel"], m["form"]) for m in model.members_]
+    assert list(zip(starts["kernel"], starts["form"])) == halves + members
+    assert list(starts["half"]) == [True] * 3 + [False] * len(members)
+    assert not trace["half"][model.best_iter_] and trace["kernel"][model.best_iter_] == members[-1][0]
     assert model.n_iter_ == len(trace) - 1
-    assert model.trace_["cost"][model.best_iter_] == model.C_
     assert model.stop_reason_ in {"tolerance", "minimum"}
-    assert sum(candidate["chosen"] for candidate in model.candidates_) == 1
+    one = SVMLClassifier(form="diagonal", kernel="laplacian").fit(*cancer)
+    assert one.trace_["cost"][one.best_iter_] == one.C_
+    assert set(one.trace_["kernel"]) == {"laplacian"} and set(one.trace_["form"]) == {"diagonal"}
+    # An SVM whose form is given is learned on all rows; what the halves do is not part of its trace.
+    assert not one.trace_["half"].any() and one.honest_error_ is not None
     early = SVMLClassifier(validation="hold_out", form="full", tol=0, patience=2).fit(*cancer)
     assert not np.isnan(early.trace_["stopping_error"]).any() and set(early.trace_["form"]) == {"full"}
     assert early.stop_reason_ == "early_stopping"
     rival = LMNN().fit(*cancer)
     assert rival.trace_["gap"][-1] <= rival.tol and rival.stop_reason_ == "tolerance"
+    assert not {"half", "kernel", "form"} & set(rival.trace_)
 
 
 def test_labels_of_any_kind(small):
@@ -310,6 +444,10 @@ def test_random_state(small):
         (SVML(init="zero"), "'init' parameter of SVML must be scaled, identity or gradients"),
         (NCA(init="gradients"), "'init' parameter of NCA must be identity or scaled"),
         (SVML(learn_C=3), "'learn_C' parameter of SVML must be True or False. Got 3"),
+        (SVML(cross_fit="no"), "'cross_fit' parameter of SVML must be True or False. Got 'no'"),
+        (SVML(form="diagonal", kernel="linear"), "'kernel' parameter of SVML must be gaussian, exponential or"),
+        (SVML(kernel="exponential"), "'kernel' parameter of SVML must be left out, or given with a form"),
+        (SVML(form="full", kernel="laplacian"), "'form' parameter of SVML must be sphere or diagonal for the"),
         (SVML(C_init=-1), "'C_init' parameter of SVML must be between 0.001 and 10000. Got -1"),
         (SVML(regularization=0), "'regularization' parameter of SVML must be positive and finite. Got 0"),
         (SVML(class_weight="odd"), "'class_weight' parameter of SVML must be a dict, 'balanced' or None"),

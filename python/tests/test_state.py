@@ -74,6 +74,7 @@ def test_an_unfitted_estimator_is_copied_too():
         SVMLClassifier(),
         SVMLClassifier(form="low_rank", n_components=2, class_weight={1: 2.0, 2: 3.0}, random_state=4),
         SVMLClassifier(regularization=0.1, tol=0.02),
+        SVMLClassifier(form="diagonal", kernel="laplacian", cross_fit=False),
         SVMLClassifier(class_weight="balanced", validation="hold_out", solver="cg", learn_C=False, C_init=2.0),
         NCA(n_components=3, init="identity"),
         SVML(validation="loo", init="gradients", form="diagonal"),
@@ -175,6 +176,7 @@ def table(name, folder):
     [
         ([], {}),
         (["--form", "rank=2", "--seed", "3"], {"form": "low_rank", "n_components": 2, "random_state": 3}),
+        (["--form", "diagonal", "--kernel", "exponential"], {"form": "diagonal", "kernel": "exponential"}),
         (
             ["--criterion", "hold_out", "--form", "diagonal", "--class-weight", "balanced"],
             {"validation": "hold_out", "form": "diagonal", "class_weight": "balanced"},
@@ -202,10 +204,20 @@ def test_the_same_model_as_the_command_bit_for_bit(name, options, params, tmp_pa
     mapped = frame_of(text).drop(columns="class")
     np.testing.assert_array_equal(mapped.to_numpy(), model.transform(X))
     shown = json.loads(run("show", theirs, "--json"))
-    assert shown["cost"] == model.C_
+    # C_ is a number for one SVM and an array for several; the command has null for these, and lists them.
+    assert shown["cost"] == (None if len(model.members_) > 1 else model.C_)
+    assert [member["cost"] for member in shown["members"]] == np.atleast_1d(model.C_).tolist()
+    for key in ("kernel", "weight"):
+        assert [member[key] for member in shown["members"]] == [member[key] for member in model.members_]
+    assert shown["honest"]["error"] == model.honest_error_
+    assert shown["honest"]["log_loss"] == model.honest_log_loss_
     relevance = {entry["feature"]: entry["relevance"] for entry in shown["relevance"]}
     assert [relevance[name] for name in X.columns] == model.feature_importances_.tolist()
+    for key, values in zip(("low", "high"), model.feature_importances_spread_):
+        spread = {entry["feature"]: entry[key] for entry in shown["relevance"]}
+        assert [spread[name] for name in X.columns] == values.tolist()
     assert [step["loss"] for step in shown["steps"]] == model.trace_["loss"].tolist()
+    assert [step.get("half", False) for step in shown["steps"]] == model.trace_["half"].tolist()
 
 
 @needs_command
@@ -264,6 +276,8 @@ def test_any_model_of_the_command_is_read(tmp_path):
         np.testing.assert_array_equal(answers[:, 1:4], model.decision_function(X))
         np.testing.assert_array_equal(answers[:, 4:], model.predict_proba(X))
         assert hasattr(model, "C_") == ("knn" not in method)
+        assert hasattr(model, "dual_coef_") == hasattr(model, "C_") and model.honest_error_ is None
+        assert len(model.members_) == hasattr(model, "C_")
         assert model.stop_reason_ is None or method.startswith("nca")
     for method, kind in (("svml+none", SVML), ("nca:rank=2+none", NCA), ("itml+none", ITML)):
         run("train", file, "-o", tmp_path / "m.svml", "--quiet", "--method", method)

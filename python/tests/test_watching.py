@@ -86,7 +86,8 @@ def test_callbacks_see_each_step(estimator, wine):
     model = estimator(callbacks=[steps.append, lambda step: counts.append(step["iteration"])])
     model.fit(*wine)
     assert counts == list(range(len(counts))) == list(model.trace_["iteration"])
-    for key in ("loss", "step_length"):
+    assert all(set(step) == {*model.trace_, "seconds"} for step in steps)
+    for key in {"loss", "step_length", "kernel", "form", "half"} & set(model.trace_):
         assert [step[key] for step in steps] == model.trace_[key].tolist()
     assert all(step["seconds"] >= 0 for step in steps)
     plain = estimator().fit(*wine)
@@ -129,7 +130,12 @@ def test_verbose_prints_each_step(wine, capsys):
     model = SVMLClassifier(verbose=1).fit(*wine)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(model.trace_["iteration"])
-    assert lines[0].startswith("[SVMLClassifier] step 0: loss ") and "validation error" in lines[0]
+    assert lines[0].startswith("[SVMLClassifier] step 0: gaussian sphere on a half, loss ")
+    assert "validation error" in lines[0]
+    assert any(": exponential diagonal on a half, loss " in line for line in lines)
+    assert [" on a half, " in line for line in lines] == model.trace_["half"].tolist()
+    last = model.members_[-1]
+    assert f": {last['kernel']} {last['form']}, loss " in lines[-1]
     LMNN(verbose=1).fit(*wine)
     assert "[LMNN] step 0: loss " in capsys.readouterr().out
     SVMLClassifier().fit(*wine)

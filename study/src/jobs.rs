@@ -9,10 +9,12 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use svml::Stop;
 
+use crate::probabilities::Probabilities;
+
 /// Something to measure. Its parts are its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Job {
-    /// The data: a set of the paper, or a recipe of generated data.
+    /// The data: a set of the paper, a table of the suite, or a recipe of generated data.
     pub data: String,
     /// Seed of the split, or of the generated rows.
     pub seed: u64,
@@ -34,7 +36,8 @@ pub struct Measured {
     /// little.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<f64>,
-    /// Form of the metric.
+    /// Form of the metric; of several members `mean`; of other programs nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub form: String,
     /// C.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,6 +48,9 @@ pub struct Measured {
     /// Why learning ended, if something was learned step by step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    /// What was measured of the probabilities, if that was asked for.
+    #[serde(flatten)]
+    pub probabilities: Option<Probabilities>,
 }
 
 /// Where and when the results that follow it in the file were measured.
@@ -75,6 +81,13 @@ impl Table {
             table.take_lines(path, &text)?;
         }
         Ok(table)
+    }
+
+    /// Results that were not read from a file.
+    #[cfg(test)]
+    pub fn of(results: impl Iterator<Item = Measured>) -> Self {
+        let done = results.map(|measured| (measured.job.clone(), measured)).collect();
+        Self { done, headers: Vec::new() }
     }
 
     /// Takes in the lines of a file and says how many bytes are whole lines.
@@ -231,7 +244,17 @@ mod tests {
         let job = Job { data: "set".to_owned(), seed, method: "m".to_owned() };
         let (cost, support) = (Some(1.5), Some(20));
         let (form, stop) = ("full".to_owned(), Some(Stop::EarlyStopping));
-        Measured { job, error: 0.25, seconds: 0.5, processor: None, form, cost, support, stop }
+        Measured {
+            job,
+            error: 0.25,
+            seconds: 0.5,
+            processor: None,
+            form,
+            cost,
+            support,
+            stop,
+            probabilities: None,
+        }
     }
 
     #[test]

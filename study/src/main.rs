@@ -1,4 +1,4 @@
-//! Measures svml on the paper's data sets and on generated data, and writes what it saw.
+//! Measures svml on the paper's data sets, on further tables and on generated data, and writes what it saw.
 //!
 //! ```sh
 //! cargo run --release -p study -- accuracy   # the defaults: docs/accuracy.md
@@ -14,6 +14,7 @@ mod computer;
 mod jobs;
 mod methods;
 mod paper;
+mod probabilities;
 mod statistics;
 
 use std::path::PathBuf;
@@ -33,21 +34,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The defaults against 5-fold grid search: docs/accuracy.md
-    Accuracy {
-        /// Folder of the paper's data sets, as `svml data fetch` fills it
-        #[arg(long, env = "SVML_DATA", default_value = "../shared/data", value_name = "DIR")]
-        data: PathBuf,
-        /// Results, one line for each job; those that are there are not measured again
-        #[arg(long, default_value = "study/results/accuracy.jsonl", value_name = "FILE")]
-        results: PathBuf,
-        /// The report
-        #[arg(long, default_value = "docs/accuracy.md", value_name = "FILE")]
-        out: PathBuf,
-        /// Write the report from the results that are there
-        #[arg(long)]
-        report_only: bool,
-    },
+    /// The defaults against 5-fold grid search, single members and other programs: docs/accuracy.md
+    Accuracy(accuracy::Options),
     /// The paper's tables and figures: docs/study.md and docs/figures
     Paper {
         /// Folder of the paper's data sets, as `svml data fetch` fills it
@@ -87,7 +75,37 @@ enum Command {
         #[arg(long, conflicts_with = "shard")]
         report_only: bool,
     },
-    /// The rows of one split as JSON, for other programs
+    /// The tables of the study of the defaults and their splits as JSON, for study/peers.py
+    Splits {
+        /// Seed of the first split
+        #[arg(long, default_value_t = accuracy::FIRST_SEED, value_name = "SEED")]
+        first_seed: u64,
+    },
+    /// The rows of one split of such a table as JSON, for study/peers.py
+    Rows {
+        #[command(flatten)]
+        source: accuracy::Source,
+        /// The table
+        set: String,
+        /// Seed of the split
+        seed: u64,
+    },
+    /// Fits once or more often, and says what was measured, for study/peers.py
+    Fit {
+        #[command(flatten)]
+        source: accuracy::Source,
+        /// The table
+        set: String,
+        /// Seed of the split
+        seed: u64,
+        /// The method
+        #[arg(long, default_value = methods::DEFAULT, value_name = "NAME")]
+        method: String,
+        /// How often
+        #[arg(long, default_value_t = 1, value_name = "N")]
+        times: usize,
+    },
+    /// The rows of one split of the study of the paper's sets as JSON, for study/sklearn_times.py
     Split {
         /// Folder of the paper's data sets
         #[arg(long, env = "SVML_DATA", default_value = "../shared/data", value_name = "DIR")]
@@ -101,9 +119,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
-        Command::Accuracy { data, results, out, report_only } => {
-            accuracy::run(&data, &results, &out, report_only)
-        }
+        Command::Accuracy(options) => accuracy::run(&options),
         Command::Paper {
             data,
             results,
@@ -134,6 +150,16 @@ fn main() -> ExitCode {
                 report_only,
                 scope,
             })
+        }
+        Command::Splits { first_seed } => {
+            println!("{}", accuracy::splits_as_json(first_seed));
+            Ok(())
+        }
+        Command::Rows { source, set, seed } => {
+            accuracy::rows_as_json(&source, &set, seed).map(|text| println!("{text}"))
+        }
+        Command::Fit { source, set, seed, method, times } => {
+            accuracy::fit_as_json(&source, &set, seed, &method, times).map(|text| print!("{text}"))
         }
         Command::Split { data, set, split } => {
             paper::split_as_json(&data, &set, split).map(|text| println!("{text}"))

@@ -7,11 +7,20 @@ use rustix::time::{ClockId, clock_gettime};
 use svml::{Dataset, Method, Model};
 
 use crate::jobs::{Job, Measured};
+use crate::probabilities::Probabilities;
 
 /// Name of the method that all others are compared with.
 pub const GRID: &str = "grid";
 /// Name of what a user gets who chooses nothing.
 pub const DEFAULT: &str = "default";
+/// Name of the paper's own protocol, in the study of the defaults.
+pub const PAPER: &str = "paper";
+
+/// Name of what the default was before it was a mean: results of that version, which are not measured again.
+pub const FORMER: &str = "former";
+
+/// What stands for the form of a model of several members.
+pub const MEAN: &str = "mean";
 
 /// A method with its name in the results files.
 pub struct Named {
@@ -34,7 +43,7 @@ macro_rules! paper {
             "svml:",
             $form,
             ",criterion=hold_out,surrogate=sigmoid,lambda=0.1",
-            ",optimiser=conjugate_gradients,tolerance=0.001"
+            ",optimiser=conjugate_gradients,tolerance=0.001,cross_fit=false"
         )
     };
 }
@@ -47,38 +56,18 @@ const FIRST: [Named; 2] = [
 
 /// Methods that the defaults are compared with.
 pub const OTHERS: [Named; 4] = [
-    named("paper", paper!("full"), "`Svml::paper()`: full, hold-out, sigmoid"),
-    named("sphere", "svml:sphere", "the default criterion, sphere only"),
-    named("diagonal", "svml:diagonal", "the default criterion, diagonal only"),
-    named("full", "svml:full", "the default criterion, full only"),
+    named("gaussian", "svml:sphere", "`svml:sphere`"),
+    named("exponential", "svml:diagonal,kernel=exponential", "`svml:diagonal,kernel=exponential`"),
+    named("laplacian", "svml:sphere,kernel=laplacian", "`svml:sphere,kernel=laplacian`"),
+    named(PAPER, paper!("full"), "SVML as in the paper (`Svml::paper()`)"),
 ];
 
-/// What else was tried before the defaults were fixed.
-pub const TRIED: [Named; 13] = [
+/// Leave-one-out in place of folds, for the study of the paper's sets.
+const LEAVE_ONE_OUT: [Named; 3] = [
     named(
-        "diagonal-l0.01",
-        "svml:diagonal,lambda=0.01",
-        "diagonal, 5 folds, squared hinge, lambda 0.01",
-    ),
-    named(
-        "diagonal-l0.1",
-        "svml:diagonal,lambda=0.1",
-        "diagonal, 5 folds, squared hinge, lambda 0.1",
-    ),
-    named(
-        "diagonal-10fold",
-        "svml:diagonal,criterion=k_fold=10",
-        "diagonal, 10 folds, squared hinge",
-    ),
-    named(
-        "diagonal-logistic",
-        "svml:diagonal,surrogate=logistic,steepness=3,lambda=0.01",
-        "diagonal, 5 folds, logistic a = 3, lambda 0.01",
-    ),
-    named(
-        "diagonal-sigmoid",
-        "svml:diagonal,surrogate=sigmoid,lambda=0.1",
-        "diagonal, 5 folds, sigmoid a = 5, lambda 0.1",
+        "sphere-loo",
+        "svml:sphere,criterion=leave_one_out,surrogate=logistic,steepness=3,lambda=0.01",
+        "sphere, leave-one-out, logistic a = 3",
     ),
     named(
         "diagonal-loo",
@@ -86,28 +75,10 @@ pub const TRIED: [Named; 13] = [
         "diagonal, leave-one-out, logistic a = 3, lambda 0.01",
     ),
     named(
-        "sphere-loo",
-        "svml:sphere,criterion=leave_one_out,surrogate=logistic,steepness=3,lambda=0.01",
-        "sphere, leave-one-out, logistic a = 3",
-    ),
-    named(
         "full-loo",
         "svml:full,criterion=leave_one_out,surrogate=logistic,steepness=3,lambda=0.1",
         "full, leave-one-out, logistic a = 3, lambda 0.1",
     ),
-    named(
-        "gradients-diagonal",
-        "svml:diagonal,init=gradients,max_iterations=0",
-        "diagonal of the gradient outer product, only scale and C learned",
-    ),
-    named(
-        "gradients-full",
-        "svml:full,init=gradients,max_iterations=0",
-        "gradient outer product, only scale and C learned",
-    ),
-    named("auto-l0.01", "svml:lambda=0.01", "auto, lambda 0.01"),
-    named("auto-logistic", "svml:surrogate=logistic,steepness=3", "auto, logistic a = 3"),
-    named("auto-loo", "svml:criterion=leave_one_out", "auto, leave-one-out, squared hinge"),
 ];
 
 /// The paper's own methods, under the names of its tables.
@@ -124,7 +95,7 @@ const MEMORY: u64 = 12 << 30;
 /// The method of a name: one of those above, or a grid with its folds, alone or after a learner, as in
 /// `euclid-3` and `nca-5`.
 pub fn method(name: &str) -> Result<Method, String> {
-    let mut all = FIRST.iter().chain(&OTHERS).chain(&TRIED).chain(&OF_THE_PAPER);
+    let mut all = FIRST.iter().chain(&OTHERS).chain(&LEAVE_ONE_OUT).chain(&OF_THE_PAPER);
     let text = match (all.find(|named| named.name == name), name.split_once('-')) {
         (Some(named), _) => named.text.to_owned(),
         (None, Some(("euclid", folds))) => format!("euclidean:folds={folds}"),
@@ -145,21 +116,46 @@ fn processor_seconds() -> f64 {
 
 /// Does a job: trains on the one part, tests on the other.
 pub fn measure(job: &Job, train: &Dataset, test: &Dataset) -> Result<Measured, String> {
-    let failed = |e: svml::Error| format!("{} {}, {}: {e}", job.data, job.seed, job.method);
+    fit(job, train, test).map(|(_, measured)| measured)
+}
+
+/// As [`measure`], with what the probabilities are worth.
+pub fn measure_probabilities(
+    job: &Job,
+    train: &Dataset,
+    test: &Dataset,
+) -> Result<Measured, String> {
+    let (model, measured) = fit(job, train, test)?;
+    let probabilities = Probabilities::of(&model, test).map_err(|e| failed(job, &e))?;
+    Ok(Measured { probabilities: Some(probabilities), ..measured })
+}
+
+fn failed(job: &Job, error: &svml::Error) -> String {
+    format!("{} {}, {}: {error}", job.data, job.seed, job.method)
+}
+
+fn fit(job: &Job, train: &Dataset, test: &Dataset) -> Result<(Model, Measured), String> {
     let method = method(&job.method)?;
     let (started, before) = (Instant::now(), processor_seconds());
-    let model = Model::fit(train, method).map_err(failed)?;
+    let model = Model::fit(train, method).map_err(|e| failed(job, &e))?;
     let (seconds, processor) = (started.elapsed().as_secs_f64(), processor_seconds() - before);
-    Ok(Measured {
+    let form = match model.members() {
+        [_, _, ..] => MEAN.to_owned(),
+        _ => model.metric().form().to_string(),
+    };
+    let measured = Measured {
         job: job.clone(),
-        error: model.error_rate(test).map_err(failed)?,
+        // A sum of no weights is -0.
+        error: model.error_rate(test).map_err(|e| failed(job, &e))? + 0.0,
         seconds,
         processor: Some(processor),
-        form: model.metric().form().to_string(),
+        form,
         cost: model.cost(),
         support: Some(model.support_rows().len()),
         stop: model.report().stop,
-    })
+        probabilities: None,
+    };
+    Ok((model, measured))
 }
 
 #[cfg(test)]
@@ -171,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_name_has_a_method() {
-        let of_accuracy = FIRST.iter().chain(&OTHERS).chain(&TRIED).map(|named| named.name);
+        let of_accuracy = FIRST.iter().chain(&OTHERS).map(|named| named.name);
         for name in of_accuracy.chain(METHODS.iter().map(|method| method.name)) {
             assert!(method(name).is_ok(), "{name}: {:?}", method(name));
         }

@@ -10,7 +10,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Of values that are independent.
+    /// Of values that are independent; of one alone the standard error is not known (NaN).
     pub fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -28,12 +28,16 @@ impl Mean {
     pub fn signed(self) -> String {
         // Sums of rounding errors are no negative number.
         let mean = if self.mean.abs() < 5e-5 { 0.0 } else { 100.0 * self.mean };
-        format!("{mean:+.2} ± {:.2}", 100.0 * self.error)
+        format!("{mean:+.2}{}", self.spread())
     }
 
     /// In percent.
     pub fn plain(self) -> String {
-        format!("{:.2} ± {:.2}", 100.0 * self.mean, 100.0 * self.error)
+        format!("{:.2}{}", 100.0 * self.mean, self.spread())
+    }
+
+    fn spread(self) -> String {
+        if self.error.is_nan() { String::new() } else { format!(" ± {:.2}", 100.0 * self.error) }
     }
 }
 

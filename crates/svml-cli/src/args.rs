@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use svml::data::{Categories, Delimiter, Format, Missing};
-use svml::{ClassWeight, Criterion, FormChoice};
+use svml::{ClassWeight, Criterion, FormChoice, Kernel};
 
 use crate::method::{self, MethodArg, MethodList};
 
 /// A support vector machine that learns its own metric.
 ///
 /// The kernel is k(x, z) = exp(-|L (x - z)|^2). The matrix L and C are learned together with the SVM, so there
-/// is no grid search and nothing to tune. Start with `svml demo`, or with `svml train DATA -o MODEL`.
+/// is no grid search and nothing to tune. By default the model is the mean of several such SVMs with kernels of
+/// their own, and says how often it errs. Start with `svml demo`, or with `svml train DATA -o MODEL`.
 #[derive(Parser, Debug)]
 #[command(name = "svml", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -30,10 +31,10 @@ output. Exit codes: 0 success, 1 failure while running, 2 wrong usage, 3 bad dat
 #[derive(Args, Clone, Debug)]
 pub struct Global {
     /// Print results and errors only, no messages and no progress
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 900)]
     pub quiet: bool,
     /// Number of threads; results are the same for any number [default: all cores]
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", display_order = 901)]
     pub threads: Option<usize>,
 }
 
@@ -112,9 +113,10 @@ pub struct TrainingData {
     /// of numbers, the most frequent category of the others)
     #[arg(long, value_parser = parsed::<Missing>, default_value = "refuse", value_name = "WHAT")]
     pub missing: Missing,
-    /// How columns of text become numbers: codes (0, 1, ... in sorted order) or onehot (a column of zeros and
-    /// ones for each different text)
-    #[arg(long, value_parser = parsed::<Categories>, default_value = "codes", value_name = "HOW")]
+    /// How columns of text become numbers: codes (0, 1, ... in sorted order), onehot (a column of zeros and ones for
+    /// each different text), or auto, which is onehot for at most 20 different texts and codes for more, and leaves
+    /// out a column whose text is different in almost every row, such as a name
+    #[arg(long, value_parser = parsed::<Categories>, default_value = "auto", value_name = "HOW")]
     pub categories: Categories,
     /// How the file is read.
     #[command(flatten)]
@@ -125,13 +127,18 @@ pub struct TrainingData {
 #[derive(Args, Clone, Debug)]
 pub struct Learning {
     /// Structure of the matrix L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full
-    /// (all entries), rank=R (a map into R dimensions), or auto, which tries several and compares them on
-    /// validation rows. A method other than svml that has a parameter rank takes rank=R only [default: auto]
+    /// (all entries), rank=R (a map into R dimensions), or auto, the mean of several SVMs with metrics and kernels
+    /// of their own. A method other than svml that has a parameter rank takes rank=R only [default: auto]
     #[arg(long, value_parser = parsed::<FormChoice>, value_name = "FORM")]
     pub form: Option<FormChoice>,
+    /// The kernel, with a form that is given: gaussian, exp(-|L (x - z)|^2); exponential, exp(-|L (x - z)|); or
+    /// laplacian, exp(-sum_k w_k |x_k - z_k|) with w the diagonal of L, for sphere and diagonal only
+    /// [default: gaussian; several with --form auto]
+    #[arg(long, value_parser = parsed::<Kernel>, value_name = "KERNEL")]
+    pub kernel: Option<Kernel>,
     /// How L and C are validated while they are learned: k_fold=K (each of K parts of the rows is classified
     /// by SVMs trained on the other parts), hold_out (half of the rows train, a quarter validates, a quarter is
-    /// for early stopping) or leave_one_out (in closed form) [default: k_fold=5]
+    /// for early stopping) or leave_one_out (in closed form) [default: k_fold=2]
     #[arg(long, value_parser = parsed::<Criterion>, value_name = "CRITERION")]
     pub criterion: Option<Criterion>,
     /// Learn as in the paper: a full matrix L, the hold-out criterion, the sigmoid 1/(1 + exp(5 z)) of the margins
@@ -181,7 +188,7 @@ pub struct Train {
     /// Seconds after which learning ends with the best model so far [default: no limit]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub time_limit: Option<f64>,
-    /// File for a table of the steps of learning: loss and, for svml, form, errors, C and support vectors
+    /// File for a table of the steps of learning: loss and, for svml, kernel, form, errors, C and support vectors
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
     /// Print the result as JSON
@@ -294,11 +301,12 @@ pub struct Parameters {
 pub enum Kind {
     /// The rows in the two leading directions of the metric, and what the model decides there
     Map,
-    /// Loss and errors, step by step, for each form of the metric that was learned
+    /// Loss and errors, step by step, for each SVM that was learned
     Trace,
     /// The matrix M = L'L with the names of the features
     Metric,
-    /// The diagonal of M, sorted: how much each standardised feature counts
+    /// How much each standardised feature counts: its share of the diagonal of M, and its spread over the SVMs of a
+    /// mean
     Relevance,
     /// Calibration: how often rows with a predicted probability belong to the class
     Reliability,
@@ -328,8 +336,8 @@ pub struct Plot {
 /// The program to export to.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// LIBSVM's model file; svm-predict gives the same labels and decision values for rows from `svml transform
-    /// --output-format libsvm`
+    /// LIBSVM's model file, of one SVM with the gaussian kernel (--form diagonal or --form sphere, for example);
+    /// svm-predict gives the same labels and decision values for rows from `svml transform --output-format libsvm`
     Libsvm,
 }
 

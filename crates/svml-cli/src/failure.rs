@@ -79,6 +79,7 @@ impl Failure {
             | Error::Data { .. }
             | Error::ModelFile(_)
             | Error::NotAClassifier
+            | Error::NotForLibsvm
             | Error::Unsupported(_) => Self::Data(text),
             // Files, memory, time, and arithmetic that failed.
             _ => Self::Runtime(text),
@@ -144,6 +145,9 @@ pub fn remedy_words(remedy: Remedy) -> String {
             "use a smaller C, for example by --set initial_cost=0.1 --set learn_cost=false or, for a method with a grid, by --set costs=[0.1,1]"
         }
         Remedy::MoreTime => "raise --time-limit",
+        Remedy::TrainOneGaussian => {
+            "train one SVM with the gaussian kernel by svml train --form diagonal or --form sphere"
+        }
         Remedy::TrainClassifier => {
             "train a classifier: a method that ends in +none learns a metric alone"
         }

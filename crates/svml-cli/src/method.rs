@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
-use svml::{ClassWeight, Error, Form, FormChoice, Method, Svml};
+use svml::{ClassWeight, Error, Form, FormChoice, Kernel, Method, Svml};
 
 use crate::args::Learning;
 use crate::failure::Failure;
@@ -209,6 +209,20 @@ fn set_options(
     for setting in from_file.chain(dedicated(learning)).chain(last) {
         setting.apply(methods)?;
     }
+    check_kernels(methods)
+}
+
+/// A kernel goes with a form that is given: the mean of several SVMs has kernels of its own.
+fn check_kernels(methods: &[MethodArg]) -> Result<(), Failure> {
+    for MethodArg { text, method, .. } in methods {
+        if let Method::Svml(Svml { form: FormChoice::Auto, kernel, .. }) = method
+            && *kernel != Kernel::Gaussian
+        {
+            return Err(Failure::Usage(format!(
+                "the method {text} with kernel = {kernel} needs a form, such as --form diagonal: without one the model is the mean of SVMs with kernels of their own"
+            )));
+        }
+    }
     Ok(())
 }
 
@@ -250,6 +264,9 @@ fn dedicated(learning: &Learning) -> Vec<Setting> {
             setting.parameters.push(("rank".to_owned(), Given::Json(json!(rank))));
         }
         settings.push(setting);
+    }
+    if let Some(kernel) = learning.kernel {
+        settings.push(Setting::new(&format!("--kernel {kernel}"), "kernel", json!(kernel)));
     }
     if let Some(criterion) = learning.criterion {
         let option = format!("--criterion {criterion}");

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use svml::{Form, FormChoice, Method, Model, Report, Stage, Step};
+use svml::figures::Relevance;
+use svml::{Form, Honest, Kernel, Method, Model, Report, Stage, Step};
 
 use crate::console::Console;
 
@@ -77,27 +78,32 @@ pub fn note_libsvm_labels(model: &Model, console: &Console) {
 
 /// What decides in the mapped space.
 enum Classifier {
-    Svm { cost: f64 },
+    Svms,
     Neighbours { k: usize },
     None,
 }
 
 impl Classifier {
     fn of(model: &Model) -> Self {
-        match (model.cost(), &model.report().method) {
-            (Some(cost), _) => Self::Svm { cost },
-            (None, Method::Neighbours { knn, .. }) => Self::Neighbours { k: knn.k },
+        match (model.members(), &model.report().method) {
+            ([_, ..], _) => Self::Svms,
+            ([], Method::Neighbours { knn, .. }) => Self::Neighbours { k: knn.k },
             _ => Self::None,
         }
     }
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Svm { .. } => "svm",
+            Self::Svms => "svm",
             Self::Neighbours { .. } => "neighbours",
             Self::None => "none",
         }
     }
+}
+
+/// Whether the model is the mean of several SVMs.
+fn is_mean(model: &Model) -> bool {
+    model.members().len() > 1
 }
 
 fn metric(model: &Model) -> String {
@@ -116,38 +122,37 @@ fn is_given(model: &Model) -> bool {
     matches!(model.report().method, Method::Neighbours { learner: None, .. })
 }
 
-/// The method, and which form of the metric came of it.
-fn method(model: &Model) -> String {
-    let (report, form) = (model.report(), model.metric().form());
+/// The method, and which form of the metric was asked for.
+fn method(report: &Report) -> String {
     let description = report.method.description();
-    let Method::Svml(params) = &report.method else { return description };
-    let form = match (params.form, report.candidates.is_empty()) {
-        (FormChoice::Auto, false) => format!("auto: {form} chosen"),
-        (FormChoice::Auto, true) => format!("auto: {form}, compared with no other"),
-        (given, _) => given.to_string(),
-    };
-    format!("{description}, form {form}")
+    match &report.method {
+        Method::Svml(params) => format!("{description}, form {}", params.form),
+        _ => description,
+    }
 }
 
-/// Features in the order of their relevance.
-fn by_relevance(model: &Model) -> Vec<(String, f64)> {
-    let mut pairs: Vec<(String, f64)> =
-        model.schema().encoded_names().into_iter().zip(model.relevance()).collect();
-    pairs.sort_by(|a, b| b.1.total_cmp(&a.1));
-    pairs
+/// The kernel, with what it is of the distance.
+fn kernel(kernel: Kernel) -> String {
+    let formula = match kernel {
+        Kernel::Gaussian => ", exp(-|L (x - z)|^2)",
+        Kernel::Exponential => ", exp(-|L (x - z)|)",
+        Kernel::Laplacian => ", exp(-sum_k w_k |x_k - z_k|) with w the diagonal of L",
+        _ => "",
+    };
+    format!("{kernel}{formula}")
 }
 
 /// The features that count most; empty if all count the same.
 fn most_relevant(model: &Model, count: usize) -> String {
-    let all = by_relevance(model);
-    let present = || all.iter().map(|(_, value)| *value).filter(|value| *value > 0.0);
+    let Relevance { names, values, .. } = Relevance::new(model);
+    let present = || values.iter().copied().filter(|value| *value > 0.0);
     let (low, high) = (present().fold(f64::MAX, f64::min), present().fold(0.0, f64::max));
-    if all.len() < 2 || high < 1.01 * low {
+    if values.len() < 2 || high < 1.01 * low {
         return String::new();
     }
-    let top: Vec<String> = (all.into_iter().take(count))
+    let top: Vec<String> = (names.iter().zip(values).take(count))
         .filter(|(_, value)| *value > 0.0)
-        .map(|(name, value)| format!("{name} {}", digits(value)))
+        .map(|(name, value)| format!("{name} {}", percent(value)))
         .collect();
     top.join(", ")
 }
@@ -166,22 +171,43 @@ pub fn step(step: &Step) -> String {
 pub fn summary(model: &Model, seconds: f64) -> String {
     let report = model.report();
     let (classifier, rows) = (Classifier::of(model), report.rows);
-    let mut text = match &classifier {
-        Classifier::Svm { cost } => format!(
-            "Learned {} with C = {} from {rows} rows in {seconds:.2} s.\n",
-            metric(model),
-            digits(*cost)
-        ),
-        _ if is_given(model) => {
+    let mut text = match model.members() {
+        [only] => {
+            let kernel = match only.kernel() {
+                Kernel::Gaussian => String::new(),
+                Kernel::Exponential => "an exponential kernel and ".to_owned(),
+                kernel => format!("a {kernel} kernel and "),
+            };
+            let (metric, cost) = (metric(model), digits(only.cost()));
+            format!(
+                "Learned {metric} with {kernel}C = {cost} from {rows} rows in {seconds:.2} s.\n"
+            )
+        }
+        [] if is_given(model) => {
             format!("Kept {rows} rows, with the Euclidean metric, in {seconds:.2} s.\n")
         }
-        _ => format!("Learned {} from {rows} rows in {seconds:.2} s.\n", metric(model)),
+        [] => format!("Learned {} from {rows} rows in {seconds:.2} s.\n", metric(model)),
+        several => format!(
+            "Learned the mean of {} SVMs on {} features from {rows} rows in {seconds:.2} s.\n",
+            several.len(),
+            model.metric().features()
+        ),
     };
-    text.push_str(&learning(report));
-    // Writing to a string cannot fail.
+    text.push_str(&svms(model));
+    text.push_str(&learning(model));
+    if let Some(honest) = &report.honest {
+        // Writing to a string cannot fail.
+        let (own, others) = (with_error(honest), guessing(honest));
+        let _ = writeln!(text, "Error on {CROSS_FITTED}: {own}; {others}.");
+        if honest.is_no_better_than_guessing() {
+            let _ = writeln!(text, "{NO_BETTER}");
+        }
+    }
     let _ = match classifier {
-        Classifier::Svm { .. } => {
-            writeln!(text, "{} of {rows} rows are support vectors.", model.support_rows().len())
+        Classifier::Svms => {
+            let of = if is_mean(model) { " of at least one SVM" } else { "" };
+            let count = model.support_rows().len();
+            writeln!(text, "{count} of {rows} rows are support vectors{of}.")
         }
         Classifier::Neighbours { k } => {
             writeln!(
@@ -200,8 +226,25 @@ pub fn summary(model: &Model, seconds: f64) -> String {
     text
 }
 
-/// What was compared, what the errors were and why learning ended.
-fn learning(report: &Report) -> String {
+/// Which rows the error of a model is that of.
+const CROSS_FITTED: &str = "rows that were not used to learn (cross-fitted)";
+
+/// The error with its standard error.
+fn with_error(honest: &Honest) -> String {
+    format!("{} +- {}", percent(honest.error), percent(honest.standard_error))
+}
+
+/// What the error compares with.
+fn guessing(honest: &Honest) -> String {
+    format!("guessing the most frequent class: {}", percent(honest.guessing))
+}
+
+/// What to say of an error that guessing has as well.
+const NO_BETTER: &str = "That is no better than guessing, to within three standard errors: do not rely on the predicted classes.";
+
+/// What the errors were while learning, and why it ended.
+fn learning(model: &Model) -> String {
+    let report = model.report();
     let (Some(step), Some(last)) = (report.best_step(), report.trace.last()) else {
         return String::new();
     };
@@ -209,9 +252,13 @@ fn learning(report: &Report) -> String {
     let Some(svml) = &step.svml else {
         return format!("The metric was learned in {} steps{why}.\n", last.iteration);
     };
+    if is_mean(model) || !matches!(report.method, Method::Svml(_)) {
+        return format!("There were {} steps in all{why}.\n", last.iteration);
+    }
     let kept = format!("Step {} of {} was kept{why}.\n", step.iteration, last.iteration);
-    if !report.candidates.is_empty() {
-        return candidates(report) + &kept;
+    // The metric was learned on validation rows: their error is not said where there is a better one.
+    if report.honest.is_some() || !report.candidates.is_empty() {
+        return kept;
     }
     let stopping = svml.stopping_error.map_or(String::new(), |error| {
         format!(" and {} on rows for early stopping", percent(error))
@@ -220,21 +267,73 @@ fn learning(report: &Report) -> String {
     format!("Errors while learning: {valid} on validation rows{stopping}.\n{kept}")
 }
 
-/// Which form was chosen, and what it was compared with, as a table.
-fn candidates(report: &Report) -> String {
-    let Some(chosen) = report.candidates.iter().find(|c| c.chosen) else {
+/// An SVM of the mean, or one that it was compared with.
+struct SvmRow {
+    weight: f64,
+    kernel: Kernel,
+    form: Form,
+    cost: f64,
+    /// On rows that were not used to learn it.
+    error: Option<f64>,
+}
+
+/// The SVMs of the model, and then those that were compared and are no part of it.
+fn svm_rows(model: &Model) -> (Vec<SvmRow>, Vec<SvmRow>) {
+    let candidates = &model.report().candidates;
+    let members = model.members().iter().map(|member| {
+        let (kernel, form) = (member.kernel(), member.metric().form());
+        let own = candidates.iter().find(|c| c.chosen && c.kernel == kernel && c.form == form);
+        let error = own.map(|candidate| candidate.error);
+        SvmRow { weight: member.weight(), kernel, form, cost: member.cost(), error }
+    });
+    let others = candidates.iter().filter(|candidate| !candidate.chosen).map(|c| SvmRow {
+        weight: 0.0,
+        kernel: c.kernel,
+        form: c.form,
+        cost: c.cost,
+        error: Some(c.error),
+    });
+    (members.collect(), others.collect())
+}
+
+/// The SVMs of a mean, or what one SVM was compared with, as a table; empty for one that was given.
+fn svms(model: &Model) -> String {
+    let (members, others) = svm_rows(model);
+    if members.len() + others.len() < 2 {
         return String::new();
-    };
-    let forms: Vec<String> = report.candidates.iter().map(|c| c.form.to_string()).collect();
-    let width = forms.iter().map(String::len).max().unwrap_or(0);
-    let mut text = format!("Of the forms compared, {} was chosen:\n", chosen.form);
-    let _ = writeln!(text, "  {:width$}  {:>9}  error on validation rows", "form", "C");
-    for (form, c) in forms.iter().zip(&report.candidates) {
-        let mark = if c.chosen { "  chosen" } else { "" };
-        let (cost, error) = (digits(c.cost), percent(c.error));
-        let _ = writeln!(text, "  {form:width$}  {cost:>9}  {error:>24}{mark}");
     }
-    if report.candidates.iter().any(|c| c.error < chosen.error) {
+    let count = members.len();
+    let rows: Vec<SvmRow> = members.into_iter().chain(others).collect();
+    let forms: Vec<String> = rows.iter().map(|row| row.form.to_string()).collect();
+    let kernels: Vec<String> = rows.iter().map(|row| row.kernel.to_string()).collect();
+    let widest = |texts: &[String]| texts.iter().map(String::len).max().unwrap_or(0);
+    let (kernel_width, form_width) = (widest(&kernels), widest(&forms));
+    let known = rows.iter().any(|row| row.error.is_some());
+    let mut text = match (known, count) {
+        (false, _) => String::from("Its SVMs:\n"),
+        (true, 1) => String::from(
+            "It was compared with others by their errors on rows that were not used to learn them:\n",
+        ),
+        (true, _) => {
+            String::from("Its SVMs, with their errors on rows that were not used to learn them:\n")
+        }
+    };
+    let (kernel, form, error) = ("kernel", "form", if known { "   error" } else { "" });
+    let _ =
+        writeln!(text, "  weight  {kernel:kernel_width$}  {form:form_width$}  {:>9}{error}", "C");
+    for (k, row) in rows.iter().enumerate() {
+        let (kernel, form, cost) = (&kernels[k], &forms[k], digits(row.cost));
+        let error = row.error.map_or(String::new(), |error| format!("{:>8}", percent(error)));
+        let mark = if k < count { "" } else { "  not in the model" };
+        let _ = writeln!(
+            text,
+            "  {:6.2}  {kernel:kernel_width$}  {form:form_width$}  {cost:>9}{error}{mark}",
+            row.weight
+        );
+    }
+    let own = rows[..count].iter().filter_map(|row| row.error).fold(f64::MAX, f64::min);
+    let whole = model.report().honest.map_or(own, |honest| honest.error);
+    if rows[count..].iter().any(|row| row.error.is_some_and(|error| error < whole)) {
         text.push_str("  A difference that may well be chance does not count.\n");
     }
     text
@@ -248,11 +347,10 @@ pub fn details(model: &Model, name: &str) -> String {
         let _ = writeln!(text, "{label:16} {value}");
     };
     line("Model", name);
-    line("Method", &method(model));
+    line("Method", &method(report));
     line("Trained on", &format!("{} rows, {} features", report.rows, model.schema().width()));
     line("Classes", &listed(model.classes()));
-    line("Metric", &metric(model));
-    for (label, value) in classifier_lines(model).into_iter().chain(learning_lines(report)) {
+    for (label, value) in classifier_lines(model).into_iter().chain(learning_lines(model)) {
         line(label, &value);
     }
     if !report.refitted {
@@ -261,11 +359,27 @@ pub fn details(model: &Model, name: &str) -> String {
     if let Some(value) = probabilities(model) {
         line("Probabilities", &value);
     }
-    if !report.candidates.is_empty() {
-        let _ = write!(text, "\n{}", candidates(report));
+    if let Some(honest) = &report.honest {
+        line("Error", &format!("{} on {CROSS_FITTED}", with_error(honest)));
+        line("", &guessing(honest));
+        if honest.is_no_better_than_guessing() {
+            line("", NO_BETTER);
+        }
+        line("Log loss", &format!("{} on the same rows", digits(honest.log_loss)));
     }
-    text.push_str("\nRelevance of the features (diagonal of M = L'L, standardised units)\n");
-    text.push_str(&bars(&by_relevance(model)));
+    let table = svms(model);
+    if !table.is_empty() {
+        let _ = write!(text, "\n{table}");
+    }
+    text.push_str(
+        "\nRelevance of the features: their shares of the diagonal of M = L'L, standardised units",
+    );
+    let relevance = Relevance::new(model);
+    text.push_str(match relevance.is_spread() {
+        true => ";\nmean of the SVMs, and from the least to the largest of them\n",
+        false => "\n",
+    });
+    text.push_str(&bars(&relevance));
     text.push_str("\nEigenvalues of M, and the share of the metric up to each\n");
     text.push_str(&eigenvalues(&model.acting_metric().directions().0));
     for warning in &report.warnings {
@@ -279,21 +393,32 @@ fn classifier_lines(model: &Model) -> Vec<(&'static str, String)> {
     let counts: Vec<String> = (model.classes().iter().zip(model.support_counts()))
         .map(|(class, count)| format!("{class} {count}"))
         .collect();
-    match Classifier::of(model) {
-        Classifier::Svm { cost } => {
-            vec![("C", digits(cost)), ("Support vectors", format!("{count} ({})", listed(&counts)))]
+    let support = ("Support vectors", format!("{count} ({})", listed(&counts)));
+    let metric = ("Metric", metric(model));
+    match (model.members(), Classifier::of(model)) {
+        ([only], _) => {
+            let (kernel, cost) = (kernel(only.kernel()), digits(only.cost()));
+            vec![metric, ("Kernel", kernel), ("C", cost), support]
         }
-        Classifier::Neighbours { k } => vec![(
-            "Classifier",
-            format!("the {k} nearest neighbours among {count} distinct rows ({})", listed(&counts)),
-        )],
-        Classifier::None => {
-            vec![("Classifier", "none: the model maps rows and cannot classify them".to_owned())]
+        ([_, _, ..], _) => {
+            let mean = format!("the mean of the metrics of the SVMs, {}", metric.1);
+            let count = model.members().len();
+            let svms = format!("the mean of {count} with kernels and metrics of their own");
+            vec![("SVMs", svms), ("Metric", mean), support]
+        }
+        ([], Classifier::Neighbours { k }) => {
+            let among = format!("among {count} distinct rows ({})", listed(&counts));
+            vec![metric, ("Classifier", format!("the {k} nearest neighbours {among}"))]
+        }
+        ([], _) => {
+            let none = "none: the model maps rows and cannot classify them".to_owned();
+            vec![metric, ("Classifier", none)]
         }
     }
 }
 
-fn learning_lines(report: &Report) -> Vec<(&'static str, String)> {
+fn learning_lines(model: &Model) -> Vec<(&'static str, String)> {
+    let report = model.report();
     let (Some(step), Some(last)) = (report.best_step(), report.trace.last()) else {
         return Vec::new();
     };
@@ -302,22 +427,36 @@ fn learning_lines(report: &Report) -> Vec<(&'static str, String)> {
         let (steps, loss) = (last.iteration, digits(last.loss));
         return vec![("Learning", format!("{steps} steps, loss {loss}{why}"))];
     };
-    let kept = format!("step {} of {} was kept{why}", step.iteration, last.iteration);
-    let mut lines = vec![("Learning", kept)];
     let stages = report.stages();
+    let one = matches!(report.method, Method::Svml(_)) && !is_mean(model);
+    let mut lines = vec![match one {
+        true => {
+            ("Learning", format!("step {} of {} was kept{why}", step.iteration, last.iteration))
+        }
+        false => ("Learning", format!("{} steps in all{why}", last.iteration)),
+    }];
     if stages.len() > 1 {
-        let of = |s: &Stage| format!("{s} {} to {}", s.first, s.last);
+        let of = |s: &Stage| format!("{} {} to {}", stage_name(s), s.first, s.last);
         lines.push(("Steps", stages.iter().map(of).collect::<Vec<_>>().join(", ")));
     }
-    if report.candidates.is_empty() {
+    if one && report.candidates.is_empty() {
         let stopping = svml
             .stopping_error
             .map_or(String::new(), |error| format!(", rows for early stopping {}", percent(error)));
         let (train, valid) = (percent(svml.train_error), percent(svml.valid_error));
-        let errors = format!("training rows {train}, validation rows {valid}{stopping}");
-        lines.push(("Errors", errors));
+        let errors = format!("error on training rows {train}, validation rows {valid}{stopping}");
+        lines.push(("While learning", errors));
     }
     lines
+}
+
+/// The kernel and the form of a stage, as far as they are on record.
+fn stage_name(stage: &Stage) -> String {
+    match (stage.kernel, stage.form) {
+        (Some(kernel), Some(form)) if stage.half => format!("{kernel} {form} on a half"),
+        (Some(kernel), Some(form)) => format!("{kernel} {form}"),
+        _ => stage.to_string(),
+    }
 }
 
 fn probabilities(model: &Model) -> Option<String> {
@@ -329,21 +468,29 @@ fn probabilities(model: &Model) -> Option<String> {
     }
 }
 
-/// Names, values and bars of plain characters.
-fn bars(pairs: &[(String, f64)]) -> String {
-    let shown = &pairs[..pairs.len().min(LISTED)];
+/// Names, shares in percent, their spread over the SVMs of a mean, and bars of plain characters.
+fn bars(relevance: &Relevance) -> String {
+    let Relevance { names, values, low, high, .. } = relevance;
+    let shown = names.len().min(LISTED);
     let short = |name: &str| name.chars().take(32).collect::<String>();
-    let widest = shown.iter().map(|(name, _)| short(name).chars().count()).max().unwrap_or(0);
-    let largest = shown.first().map_or(0.0, |(_, value)| *value).max(f64::MIN_POSITIVE);
+    let widest = names[..shown].iter().map(|name| short(name).chars().count()).max().unwrap_or(0);
+    let largest = 100.0 * values.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
+    let number = |share: f64| aligned(100.0 * share, largest);
+    let spread = relevance.is_spread();
+    let room = high[..shown].iter().map(|share| number(*share).len()).max().unwrap_or(0);
     let mut text = String::new();
-    for (name, value) in shown {
-        let name = short(name);
-        let bar = "#".repeat((30.0 * value / largest).round() as usize);
-        let line = format!("  {name:widest$}  {:>9}  {bar}", aligned(*value, largest));
+    for k in 0..shown {
+        let (name, value) = (short(&names[k]), number(values[k]));
+        let spread = match spread {
+            true => format!("  {:>room$} to {:>room$} %", number(low[k]), number(high[k])),
+            false => String::new(),
+        };
+        let bar = "#".repeat((3000.0 * values[k] / largest).round() as usize);
+        let line = format!("  {name:widest$}  {value:>7} %{spread}  {bar}");
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    if pairs.len() > shown.len() {
-        let _ = writeln!(text, "  ... {} in all", pairs.len());
+    if names.len() > shown {
+        let _ = writeln!(text, "  ... {} in all", names.len());
     }
     text
 }
@@ -363,9 +510,11 @@ fn eigenvalues(values: &[f64]) -> String {
     if positive > 10 {
         let _ = writeln!(text, "  ... {positive} in all");
     }
-    if positive.max(1) < values.len() {
-        let _ = writeln!(text, "  the other {} are 0", values.len() - positive.max(1));
-    }
+    let _ = match values.len() - positive.max(1).min(values.len()) {
+        0 => Ok(()),
+        1 => writeln!(text, "  the other one is 0"),
+        others => writeln!(text, "  the other {others} are 0"),
+    };
     text
 }
 
@@ -373,10 +522,23 @@ fn eigenvalues(values: &[f64]) -> String {
 pub fn as_json(model: &Model) -> Value {
     let report = model.report();
     let classifier = Classifier::of(model);
-    let svm = matches!(classifier, Classifier::Svm { .. });
-    let relevance: Vec<Value> = (by_relevance(model).into_iter())
-        .map(|(feature, relevance)| json!({ "feature": feature, "relevance": relevance }))
+    let svm = matches!(classifier, Classifier::Svms);
+    let Relevance { names, values, low, high, .. } = Relevance::new(model);
+    let relevance: Vec<Value> = (0..names.len())
+        .map(|k| {
+            json!({ "feature": names[k], "relevance": values[k], "low": low[k], "high": high[k] })
+        })
         .collect();
+    let members: Vec<Value> = (svm_rows(model).0.iter())
+        .map(|SvmRow { weight, kernel, form, cost, error }| {
+            json!({ "weight": weight, "kernel": kernel, "form": form, "cost": cost, "error": error })
+        })
+        .collect();
+    let honest = report.honest.map(|honest| {
+        let mut value = json!(honest);
+        value["no_better_than_guessing"] = json!(honest.is_no_better_than_guessing());
+        value
+    });
     json!({
         "method": report.method,
         "rows": report.rows,
@@ -385,7 +547,9 @@ pub fn as_json(model: &Model) -> Value {
         "classes": model.classes(),
         "form": model.metric().form().to_string(),
         "classifier": classifier.name(),
+        "members": members,
         "cost": model.cost(),
+        "honest": honest,
         "support_vectors": svm.then(|| model.support_rows().len()),
         "support_counts": svm.then(|| model.support_counts()),
         "relevance": relevance,
@@ -406,17 +570,20 @@ pub fn as_json(model: &Model) -> Value {
 pub fn trace_table(report: &Report) -> String {
     let of_svml = report.trace.iter().any(|step| step.svml.is_some());
     let columns = match of_svml {
-        true => "form,loss,train_error,valid_error,stopping_error,cost,support_vectors",
+        true => "kernel,form,half,loss,train_error,valid_error,stopping_error,cost,support_vectors",
         false => "loss,gap",
     };
     let mut text = format!("step,{columns},step_length,seconds\n");
     let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     for stage in report.stages() {
+        let kernel = stage.kernel.map_or(String::new(), |kernel| kernel.to_string());
+        let form = stage.form.map_or(String::new(), |form| form.to_string());
         for step in &report.trace[stage.first..=stage.last] {
             let Step { iteration, loss, gap, step_length, seconds, .. } = step;
             let cells = match &step.svml {
                 Some(s) => format!(
-                    "{stage},{loss},{},{},{},{},{}",
+                    "{kernel},{form},{},{loss},{},{},{},{},{}",
+                    s.half,
                     s.train_error,
                     s.valid_error,
                     optional(s.stopping_error),

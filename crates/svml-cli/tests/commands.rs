@@ -10,7 +10,7 @@ use svml::internals::folds::random_split;
 use svml::{Dataset, Method, Model, Svml};
 
 /// The columns of a trace of svml.
-const TRACE: &str = "step,form,loss,train_error,valid_error,stopping_error,cost,support_vectors,step_length,seconds\n";
+const TRACE: &str = "step,kernel,form,half,loss,train_error,valid_error,stopping_error,cost,support_vectors,step_length,seconds\n";
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -31,14 +31,21 @@ fn train_writes_what_the_library_learns() {
     let counts = generated(200).class_counts();
     let classes = format!("column class: inside ({}), outside ({})", counts[0], counts[1]);
     assert!(run.err.contains(&classes), "{}", run.err);
-    assert!(run.out.contains("Learned a ") && run.out.contains(" with C = "), "{}", run.out);
+    assert!(
+        run.out.contains("Learned the mean of 3 SVMs on 10 features from 200 rows"),
+        "{}",
+        run.out
+    );
     assert!(run.out.contains("The model is in m.svml."));
     let data = Dataset::from_path(sandbox.path("train.csv"), &ReadOptions::default()).unwrap();
     let expected = Model::fit(&data, Svml { seed: 3, ..Svml::default() }).unwrap();
     assert!(std::fs::read(sandbox.path("m.svml")).unwrap() == expected.to_bytes().unwrap());
     let trace = sandbox.read("t.csv");
     assert!(trace.starts_with(TRACE));
-    assert!(trace.contains("\n0,sphere,") && trace.contains(",diagonal,"), "{trace}");
+    for stage in expected.report().stages() {
+        let (kernel, form) = (stage.kernel.unwrap(), stage.form.unwrap());
+        assert!(trace.contains(&format!("\n{},{kernel},{form},", stage.first)), "{trace}");
+    }
     assert_eq!(trace.lines().count(), expected.report().trace.len() + 1);
 }
 
@@ -64,47 +71,251 @@ fn train_as_json() {
     assert_eq!(value["classes"], serde_json::json!(["inside", "outside"]));
     assert_eq!(value["model"], "m");
     assert!(value["cost"].as_f64().unwrap() > 0.0);
-    assert_eq!(value["relevance"].as_array().unwrap().len(), 10);
+    let members = value["members"].as_array().unwrap();
+    assert_eq!((members.len(), &members[0]["cost"]), (1, &value["cost"]));
+    assert_eq!(
+        (&members[0]["kernel"], &members[0]["form"]),
+        (&"gaussian".into(), &"diagonal".into())
+    );
+    assert_eq!(members[0]["weight"], 1.0);
+    // One SVM has no spread, and shares add up to one.
+    let relevance = value["relevance"].as_array().unwrap();
+    assert_eq!(relevance.len(), 10);
+    let sum: f64 = relevance.iter().map(|r| r["relevance"].as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    assert!(relevance.iter().all(|r| r["low"] == r["relevance"] && r["high"] == r["relevance"]));
+    // The error on rows that were not used to learn is there for a form that is given, too.
+    let model = Model::load(sandbox.path("m")).unwrap();
+    let honest = model.report().honest.unwrap();
+    assert_eq!(value["honest"]["error"], honest.error);
+    assert_eq!(value["honest"]["no_better_than_guessing"], false);
+    let options = ["--form", "diagonal", "--set", "cross_fit=false", "--json", "-q"];
+    let run = sandbox.svml(&[&["train", "train.csv", "-o", "m"], &options[..]].concat()).code(0);
+    assert_eq!(json(&run.out)["honest"], Value::Null);
     // Nothing was compared: the form was given.
     assert_eq!(value["candidates"], serde_json::json!([]));
 }
 
+/// A table that a mean of SVMs suits: the class depends on columns, and not sharply.
+fn columns(rows: usize) -> String {
+    let data = generated(rows);
+    let class = |i: usize| {
+        let x = data.x().row(i);
+        if x[0] + 0.5 * x[1].abs() + 0.4 * x[2] > 0.3 { "yes" } else { "no" }
+    };
+    let row =
+        |i: usize| format!("{},{},{},{}\n", data.x()[(i, 0)], data.x()[(i, 1)], i % 7, class(i));
+    format!("a,b,c,class\n{}", (0..rows).map(row).collect::<String>())
+}
+
 #[test]
-fn without_a_form_it_is_chosen_and_said_against_which_others() {
+fn without_a_form_the_members_and_their_errors_are_said() {
     let sandbox = Sandbox::new();
-    sandbox.write_table("t.csv", &generated(200));
+    sandbox.write("t.csv", &columns(200));
     let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
     let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
     assert_eq!(value["method"]["svml"]["form"], "auto");
-    assert_eq!(value["method"]["svml"]["criterion"], "k_fold=5");
+    assert_eq!(value["method"]["svml"]["criterion"], "k_fold=2");
+    let model = Model::load(sandbox.path("m")).unwrap();
+    let members = value["members"].as_array().unwrap();
+    assert_eq!((members.len(), &value["cost"]), (model.members().len(), &Value::Null));
+    assert!(members.len() > 1, "{value}");
+    let weights: f64 = members.iter().map(|member| member["weight"].as_f64().unwrap()).sum();
+    assert!((weights - 1.0).abs() < 1e-9);
+    for (shown, member) in members.iter().zip(model.members()) {
+        assert_eq!(shown["kernel"], member.kernel().to_string());
+        assert_eq!(shown["form"], member.metric().form().to_string());
+        assert_eq!(
+            (&shown["cost"], &shown["weight"]),
+            (&member.cost().into(), &member.weight().into())
+        );
+    }
     let candidates = value["candidates"].as_array().unwrap();
-    assert!(candidates.len() >= 2, "{candidates:?}");
-    let chosen: Vec<&Value> = candidates.iter().filter(|c| c["chosen"] == true).collect();
-    assert_eq!(chosen.len(), 1);
-    assert_eq!((&chosen[0]["form"], &chosen[0]["cost"]), (&value["form"], &value["cost"]));
+    let chosen = candidates.iter().filter(|c| c["chosen"] == true).count();
+    assert_eq!(chosen, members.len());
     let trained = sandbox.svml(&["train", "t.csv", "-o", "m", "--json", "-q"]).code(0).out;
-    assert_eq!(json(&trained)["candidates"], value["candidates"]);
+    for key in ["candidates", "members", "honest", "relevance"] {
+        assert_eq!(json(&trained)[key], value[key]);
+    }
 
-    let form = value["form"].as_str().unwrap();
+    let honest = model.report().honest.unwrap();
+    assert_eq!(value["honest"]["guessing"], honest.guessing);
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let error = format!(
+        "{} +- {}; guessing the most frequent class: {}",
+        percent(honest.error),
+        percent(honest.standard_error),
+        percent(honest.guessing)
+    );
     let shown = sandbox.svml(&["show", "m"]).code(0).out;
-    assert!(shown.contains(&format!("criterion k_fold=5, form auto: {form} chosen")), "{shown}");
-    assert!(shown.contains("Steps            sphere 0 to "), "{shown}");
+    assert!(
+        run.out.contains(&format!(
+            "\nError on rows that were not used to learn (cross-fitted): {error}.\n"
+        )),
+        "{}",
+        run.out
+    );
+    let (own, guessing) = error.split_once("; ").unwrap();
+    let own = format!("{own} on rows that were not used to learn (cross-fitted)");
+    assert!(
+        shown.contains(&format!("\nError            {own}\n                 {guessing}\n")),
+        "{shown}"
+    );
+    assert!(
+        run.out.contains(&format!("Learned the mean of {} SVMs", members.len())),
+        "{}",
+        run.out
+    );
+    assert!(shown.contains("criterion k_fold=2, form auto\n"), "{shown}");
+    assert!(shown.contains("Steps            gaussian sphere on a half 0 to "), "{shown}");
     for text in [&run.out, &shown] {
-        assert!(text.contains(&format!("Of the forms compared, {form} was chosen")), "{text}");
         for candidate in candidates {
-            let form = candidate["form"].as_str().unwrap();
-            let error = format!("{:.1} %", 100.0 * candidate["error"].as_f64().unwrap());
-            let mark = if candidate["chosen"] == true { "  chosen" } else { "" };
-            let row = |line: &&str| line.trim_start().starts_with(form);
+            let weight = format!("{:.2}  ", candidate["weight"].as_f64().unwrap());
+            let (kernel, form) = (&candidate["kernel"], candidate["form"].as_str().unwrap());
+            let kernel = kernel.as_str().unwrap();
+            let mark = if candidate["chosen"] == true { "" } else { "  not in the model" };
+            let end = percent(candidate["error"].as_f64().unwrap()) + mark;
+            let row = |line: &&str| {
+                let line = line.trim_start();
+                line.starts_with(&weight) && line.contains(kernel) && line.contains(form)
+            };
             let rows: Vec<&str> = text.lines().filter(row).collect();
-            assert!(rows.iter().any(|r| r.ends_with(&format!("{error}{mark}"))), "{text}");
+            assert!(rows.iter().any(|row| row.ends_with(&end)), "{candidate}: {text}");
         }
-        // Five folds have no rows for early stopping.
-        assert!(!text.contains("early stopping"), "{text}");
+        // Two folds have no rows for early stopping, and this is better than guessing.
+        assert!(!text.contains("early stopping") && !text.contains("no better"), "{text}");
     }
     sandbox.svml(&["plot", "m", "-o", "t.svg", "--kind", "trace"]).code(0);
     let picture = sandbox.read("t.svg");
-    assert!(picture.contains(">sphere") && picture.contains(&format!("{form} was chosen")));
+    assert!(picture.contains(">gaussian sphere") && picture.contains(">laplacian sphere"));
+    assert!(picture.contains(&format!("the mean of {} SVMs", members.len())));
+    // The relevance is the mean of the members, with its spread.
+    let relevance = value["relevance"].as_array().unwrap();
+    let number = |r: &Value, key: &str| r[key].as_f64().unwrap();
+    assert!(relevance.iter().any(|r| number(r, "low") < number(r, "high") - 0.01));
+    for r in relevance {
+        let (low, mean, high) = (number(r, "low"), number(r, "relevance"), number(r, "high"));
+        assert!(low <= mean && mean <= high);
+        let name = r["feature"].as_str().unwrap();
+        let spread = format!("{:.2} to", 100.0 * low);
+        let row = |line: &&str| line.trim_start().starts_with(&format!("{name} "));
+        assert!(shown.lines().filter(row).any(|line| line.contains(&spread)), "{shown}");
+    }
+}
+
+#[test]
+fn a_mean_predicts_maps_and_is_measured_as_the_library_does_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", &columns(200));
+    sandbox.svml(&["train", "t.csv", "-o", "m", "-q"]).code(0);
+    let model = Model::load(sandbox.path("m")).unwrap();
+    assert!(model.members().len() > 1);
+    let data = Dataset::from_path(sandbox.path("t.csv"), &ReadOptions::default()).unwrap();
+    let numbers = |text: &str, skip: usize| -> Vec<f64> {
+        let cells = text.lines().skip(1).flat_map(|line| line.split(',').skip(skip));
+        cells.filter_map(|cell| cell.parse().ok()).collect()
+    };
+    let args = ["predict", "m", "t.csv", "--decision", "--probabilities"];
+    let out = sandbox.svml(&args).code(0).out;
+    let (h, p) = (model.decision(data.x()).unwrap(), model.probabilities(data.x()).unwrap());
+    let expected: Vec<f64> = (0..200).flat_map(|i| [h[(i, 0)], p[(i, 0)], p[(i, 1)]]).collect();
+    assert_eq!(numbers(&out, 1), expected);
+    let labels: Vec<&str> = out.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(labels, model.predict_labels(data.x()).unwrap());
+    let out = sandbox.svml(&["transform", "m", "t.csv"]).code(0).out;
+    assert_eq!(numbers(&out, 0), model.transform(data.x()).unwrap().into_vec());
+    let value = json(&sandbox.svml(&["evaluate", "m", "t.csv", "--json"]).code(0).out);
+    assert_eq!(value["error"], model.error_rate(&data).unwrap());
+}
+
+#[test]
+fn few_directions_are_one_svm_and_said_so() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(1000));
+    let out = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0).out;
+    assert!(out.contains("Learned a metric of rank=2 on 10 features with C = "), "{out}");
+    assert!(out.contains("It was compared with others by their errors on rows"), "{out}");
+    // The error on validation rows is that of a metric that was learned on them.
+    assert!(!out.contains("validation rows"), "{out}");
+    let (own, others) = out.split_once("1.00  gaussian     rank=2").unwrap();
+    assert!(!own.contains("not in the model"), "{out}");
+    assert_eq!(others.matches("  not in the model\n").count(), 3, "{out}");
+    let shown = sandbox.svml(&["show", "m"]).code(0).out;
+    assert!(shown.contains("Kernel           gaussian, exp(-|L (x - z)|^2)\n"), "{shown}");
+}
+
+#[test]
+fn a_model_that_is_no_better_than_guessing_says_so() {
+    let sandbox = Sandbox::new();
+    let random = generated(120);
+    // The class has nothing to do with the columns.
+    let row = |i: usize| {
+        let class = ["x", "y"][(i * 7919 + 13) % 101 % 2];
+        format!("{},{},{class}\n", random.x()[(i, 0)], random.x()[(i, 1)])
+    };
+    sandbox.write("t.csv", &format!("a,b,class\n{}", (0..120).map(row).collect::<String>()));
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
+    let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
+    assert_eq!(value["honest"]["no_better_than_guessing"], true);
+    let shown = sandbox.svml(&["show", "m"]).code(0).out;
+    for text in [&run.out, &shown] {
+        assert!(text.contains("That is no better than guessing, to within three"), "{text}");
+    }
+    assert!(run.err.contains("warning: on rows that were not used to learn"), "{}", run.err);
+}
+
+#[test]
+fn a_kernel_goes_with_a_form() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", &columns(150));
+    let train = ["train", "t.csv", "-o", "m"];
+    for (kernel, article) in [("exponential", "an"), ("laplacian", "a"), ("gaussian", "")] {
+        let options = ["--form", "diagonal", "--kernel", kernel];
+        let out = sandbox.svml(&[&train[..], &options].concat()).code(0).out;
+        let with = match article {
+            "" => "features with C = ".to_owned(),
+            _ => format!("features with {article} {kernel} kernel and C = "),
+        };
+        assert!(out.contains(&with), "{out}");
+        let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
+        assert_eq!(value["members"][0]["kernel"], kernel);
+        assert_eq!(value["method"]["svml"]["kernel"], kernel);
+        sandbox.svml(&["predict", "m", "t.csv", "--probabilities"]).code(0);
+        sandbox.svml(&["plot", "m", "t.csv", "-o", "m.svg"]).code(0);
+    }
+    let method = "svml:diagonal,svml:diagonal,kernel=laplacian";
+    let args = ["compare", "t.csv", "--splits", "2", "--json", "-q", "--methods", method];
+    let value = json(&sandbox.svml(&args).code(0).out);
+    assert_eq!(value["methods"][2]["method"], "svml:diagonal,kernel=laplacian");
+    let kernel = ["--kernel", "exponential", "--form", "sphere"];
+    sandbox.svml(&[&["compare", "t.csv", "--splits", "2", "-q"], &kernel[..]].concat()).code(0);
+    for (options, part) in [
+        (&["--kernel", "laplacian"][..], "needs a form, such as --form diagonal"),
+        (&["--method", "svml:kernel=exponential"], "svml:kernel=exponential with kernel = "),
+        (&["--kernel", "laplacian", "--form", "full"], "sphere or diagonal for the laplacian"),
+        (&["--kernel", "linear"], "gaussian, exponential or laplacian"),
+        (&["--kernel", "laplacian", "--method", "nca"], "the method nca has no parameter kernel"),
+    ] {
+        let run = sandbox.svml(&[&train[..], options].concat()).code(2);
+        assert!(run.err.contains(part), "{}", run.err);
+    }
+}
+
+#[test]
+fn only_one_svm_with_the_gaussian_kernel_is_exported() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", &columns(150));
+    for options in [&[][..], &["--form", "diagonal", "--kernel", "exponential"]] {
+        sandbox.svml(&[&["train", "t.csv", "-o", "m", "-q"], options].concat()).code(0);
+        let run = sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(3);
+        assert!(run.err.contains("m: a LIBSVM model is one SVM with a Gaussian"), "{}", run.err);
+        assert!(run.err.contains("--form diagonal or --form sphere"), "{}", run.err);
+        assert!(!sandbox.path("l").exists());
+    }
+    for form in ["diagonal", "sphere"] {
+        sandbox.svml(&["train", "t.csv", "-o", "m", "-q", "--form", form]).code(0);
+        sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
+    }
 }
 
 #[test]
@@ -243,6 +454,7 @@ fn models_without_an_svm_work_in_every_command() {
         assert!(out.contains("nearest neighbours"), "{out}");
         let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
         assert_eq!((&value["classifier"], &value["cost"]), (&"neighbours".into(), &Value::Null));
+        assert_eq!((&value["members"], &value["honest"]), (&serde_json::json!([]), &Value::Null));
         let shown = sandbox.svml(&["show", "m"]).code(0).out;
         assert!(shown.contains("Probabilities    yes, the shares of the votes"), "{shown}");
         // The library gives the same classes.
@@ -261,7 +473,7 @@ fn models_without_an_svm_work_in_every_command() {
             sandbox.svml(&["plot", "m", "t.csv", "-o", "p.svg", "--kind", kind]).code(0);
         }
         let run = sandbox.svml(&["export", "m", "--to", "libsvm"]).code(3);
-        assert!(run.err.contains("m: only SVMs can be written"), "{}", run.err);
+        assert!(run.err.contains("m: a LIBSVM model is one SVM"), "{}", run.err);
     }
     let out =
         sandbox.svml(&["train", "t.csv", "-o", "m", "--method", "nca:rank=2+none"]).code(0).out;
@@ -329,7 +541,10 @@ fn a_table_with_categories_gaps_and_semicolons() {
     let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(3);
     assert!(run.err.contains("t.csv: line 9, column size: the value is missing"), "{}", run.err);
     assert!(run.err.contains("--missing drop"));
-    let args = ["train", "t.csv", "-o", "m", "--missing", "impute", "--categories", "onehot"];
+    let args = ["train", "t.csv", "-o", "m", "--missing", "impute"];
+    let run = sandbox.svml(&[&args[..], &["--categories", "codes"]].concat()).code(0);
+    assert!(run.err.contains("kind: 3 categories as codes: blue, green, red"), "{}", run.err);
+    // Few categories are columns of their own by default.
     let run = sandbox.svml(&args).code(0);
     assert!(run.err.contains("(1 of numbers, 1 of categories)"), "{}", run.err);
     assert!(run.err.contains("kind: 3 categories as a column of 0 and 1 each: blue, green, red"));
@@ -345,6 +560,24 @@ fn a_table_with_categories_gaps_and_semicolons() {
 }
 
 #[test]
+fn a_column_of_names_is_left_out_unless_it_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let row =
+        |i: usize| format!("person {i},{},{}\n", i % 9, ["no", "yes"][usize::from(i % 9 > 4)]);
+    sandbox.write("t.csv", &format!("name,size,ill\n{}", (0..60).map(row).collect::<String>()));
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
+    assert!(run.err.contains("t.csv: 60 rows, 1 feature column of numbers"), "{}", run.err);
+    assert!(run.err.contains("warning: column name was left out"), "{}", run.err);
+    assert_eq!(json(&sandbox.svml(&["show", "m", "--json"]).code(0).out)["features"], 1);
+    // Rows to predict need not have it.
+    let run = sandbox.svml_with_input(&["predict", "m", "-"], b"size\n1\n8\n").code(0);
+    assert_eq!(run.out, "ill\nno\nyes\n");
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--categories", "codes"]).code(0);
+    assert!(run.err.contains("2 feature columns (1 of numbers, 1 of categories)"), "{}", run.err);
+    assert!(!run.err.contains("left out"), "{}", run.err);
+}
+
+#[test]
 fn one_junk_cell_is_pointed_out() {
     let sandbox = Sandbox::new();
     let text: String = (0..40)
@@ -355,7 +588,7 @@ fn one_junk_cell_is_pointed_out() {
         .collect();
     sandbox.write("t.csv", &format!("a,b,class\n{text}"));
     let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
-    let expected = "warning: column a became categories because 1 of its 40 cells is no number, the first '12o' in line 32";
+    let expected = "warning: column a was read as text because 1 of its 40 cells is no number, the first '12o' in line 32";
     assert!(run.err.contains(expected), "{}", run.err);
 }
 
@@ -519,7 +752,11 @@ fn the_demo_writes_what_it_says() {
     let started = std::time::Instant::now();
     let run = sandbox.svml(&["demo", "--out", "d"]).code(0);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
-    assert!(run.out.contains("svml: metric learned, "));
+    // The hidden directions are found, and nearly all of them.
+    assert!(run.out.contains("svml: metric learned, rank=2 "), "{}", run.out);
+    let found = run.out.lines().find(|line| line.starts_with("svml: ")).unwrap();
+    let share = found.split('%').nth(1).and_then(|part| part.trim().parse::<f64>().ok());
+    assert!(share.unwrap() >= 95.0, "{found}");
     for file in [
         "map.svg",
         "map-usual.svg",
@@ -538,6 +775,9 @@ fn the_demo_writes_what_it_says() {
         json(&sandbox.svml(&["evaluate", "d/model.svml", "d/test.csv", "--json"]).code(0).out);
     let printed = format!("{:.1} %", 100.0 * value["error"].as_f64().unwrap());
     assert!(run.out.contains(&printed), "{printed}\n{}", run.out);
+    let honest = json(&sandbox.svml(&["show", "d/model.svml", "--json"]).code(0).out);
+    let printed = format!("{:.1} %", 100.0 * honest["honest"]["error"].as_f64().unwrap());
+    assert!(run.out.contains(&format!("svml expected {printed}")), "{printed}\n{}", run.out);
 }
 
 #[test]
@@ -591,6 +831,7 @@ fn a_model_of_several_classes() {
     let run = sandbox.svml(&["evaluate", "m", "t.csv", "--json"]).code(0);
     assert_eq!(json(&run.out)["confusion"].as_array().unwrap().len(), 4);
     sandbox.svml(&["plot", "m", "t.csv", "-o", "m.svg"]).code(0);
+    sandbox.svml(&["train", "t.csv", "-o", "m", "--form", "diagonal"]).code(0);
     sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
     assert!(sandbox.read("l").contains("nr_class 4\n"));
 }

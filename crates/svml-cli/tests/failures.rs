@@ -115,7 +115,7 @@ fn bad_data_is_3_and_names_the_place() {
     one_sentence(&run, &["twice.csv: line 1:", "both named 'a'", "--no-header"]);
 
     sandbox.write("new.csv", "colour,class\nred,x\nblue,y\nred,x\nblue,y\n");
-    sandbox.svml(&["train", "new.csv", "-o", "colours", "-q"]).code(0);
+    sandbox.svml(&["train", "new.csv", "-o", "colours", "-q", "--categories", "codes"]).code(0);
     sandbox.write("green.csv", "colour\ngreen\n");
     let run = sandbox.svml(&["predict", "colours", "green.csv"]).code(3);
     one_sentence(

@@ -8,7 +8,7 @@ use std::process::Command;
 use sandbox::{Run, Sandbox, generated, installed, table};
 use svml::data::ReadOptions;
 use svml::internals::{UciSet, libsvm_rows};
-use svml::{Dataset, Generator, Model};
+use svml::{Dataset, Form, Generator, Model, Svml};
 
 impl Sandbox {
     fn tool(&self, program: &str, args: &[&str]) -> Run {
@@ -78,7 +78,10 @@ fn two_classes_of_a_libsvm_file() {
         let labels: Vec<&str> = data.y().iter().map(|&c| ["-1", "+1"][c]).collect();
         sandbox.write(name, &libsvm_rows(data.x(), labels));
     }
-    compare_two_classes(&sandbox, "train", "test", &[]);
+    // Forms that give one SVM with a Gaussian kernel.
+    for form in ["sphere", "full", "rank=2"] {
+        compare_two_classes(&sandbox, "train", "test", &["--form", form]);
+    }
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn two_classes_of_a_table_with_categories_and_gaps() {
         })
         .collect();
     sandbox.write("t.csv", &format!("kind,size,other,ill\n{rows}"));
-    let options = ["--missing", "impute", "--categories", "onehot"];
+    let options = ["--missing", "impute", "--categories", "onehot", "--form", "diagonal"];
     compare_two_classes(&sandbox, "t.csv", "t.csv", &options);
 }
 
@@ -128,7 +131,8 @@ fn several_classes_agree_where_the_vote_does_not_tie() {
         let generator = Generator { rows: 600, classes: 5, seed, ..Default::default() };
         sandbox.write(name, &table(&generator.generate().unwrap().data));
     }
-    sandbox.svml(&["train", "train.csv", "-o", "m.svml", "--quiet"]).code(0);
+    let args = ["train", "train.csv", "-o", "m.svml", "--quiet", "--form", "diagonal"];
+    sandbox.svml(&args).code(0);
     sandbox.svml(&["export", "m.svml", "--to", "libsvm", "-o", "m.model"]).code(0);
     let args = ["transform", "m.svml", "test.csv", "-o", "z", "--output-format", "libsvm"];
     sandbox.svml(&args).code(0);
@@ -163,7 +167,7 @@ fn data_of_the_paper() {
         let set = UciSet::named(name).unwrap();
         if let Ok(data) = set.read(&set.in_folder(&folder)) {
             sandbox.write("t.csv", &table(&data));
-            compare_two_classes(&sandbox, "t.csv", "t.csv", &[]);
+            compare_two_classes(&sandbox, "t.csv", "t.csv", &["--form", "diagonal"]);
         }
     }
 }
@@ -200,7 +204,9 @@ fn the_front_keeps_libsvms_habits() {
     // The accuracy is that of the library's folds: rows that are predicted right.
     let run = sandbox.svml(&["svm-train", "-v", "4", "heart"]).code(0);
     let data = Dataset::from_path(sandbox.path("heart"), &ReadOptions::default()).unwrap();
-    let found = svml::cross_validate(&data, svml::Svml::default(), 4).unwrap();
+    // It is one SVM with a diagonal metric, which is what a LIBSVM model can hold.
+    let svml = Svml { form: Form::Diagonal.into(), ..Svml::default() };
+    let found = svml::cross_validate(&data, svml, 4).unwrap();
     let right = found.predicted.iter().zip(data.y()).filter(|(p, y)| p == y).count();
     let expected = format!("Cross Validation Accuracy = {}%\n", right as f64 / 2.0);
     assert_eq!(run.out, expected);
@@ -231,6 +237,7 @@ fn gamma_and_cost_as_given_are_those_of_the_raw_features() {
     sandbox.svml(&["svm-train", "-c", "2", "-q", "heart", "m"]).code(0);
     let model = Model::load(sandbox.path("m.svml")).unwrap();
     assert!((model.cost().unwrap() - 2.0).abs() < 1e-12);
+    assert_eq!((model.members().len(), model.metric().form()), (1, Form::Diagonal));
     assert!(model.report().best > 0);
 }
 
@@ -280,7 +287,7 @@ fn options_that_cannot_be_honoured_fail_loudly() {
 fn text_classes_get_numbers_that_are_said() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(80));
-    sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
+    sandbox.svml(&["train", "t.csv", "-o", "m", "--form", "sphere"]).code(0);
     let run = sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
     assert!(run.err.contains("0 is inside, 1 is outside"), "{}", run.err);
 }

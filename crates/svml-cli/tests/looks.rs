@@ -64,12 +64,42 @@ fn tables() {
     let compare = run(&["compare", "train.csv", "--splits", "3", "--quiet"]);
     assert_snapshot!("compare", masked(&compare));
     let train = run(&[&["train", "train.csv", "-o", "x.svml"], &sandbox::FULL[..]].concat());
-    assert_snapshot!("train", masked(&train).replace("x0 0.0, ", ""));
+    assert_snapshot!("train", masked(&train).replace("x0 0.0 %, ", ""));
     // The form is chosen.
     let train = run(&["train", "train.csv", "-o", "auto.svml"]);
-    assert_snapshot!("train-auto", masked(&train).replace("x0 0.0, ", ""));
+    assert_snapshot!("train-auto", masked(&train).replace("x0 0.0 %, ", ""));
     assert_snapshot!("show-auto", masked(&run(&["show", "auto.svml"]).replace('#', "")));
     assert_snapshot!("data-list", run(&["data", "list", "--dir", "d"]));
+}
+
+/// What a user sees where something is to be said: a kernel of its own, an SVM in place of the mean, and labels that
+/// nothing can be learned from.
+#[test]
+fn models_with_something_to_say() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("train.csv", &generated(200));
+    let run = |args: &[&str]| sandbox.svml(args).code(0);
+    let laplacian = ["--form", "diagonal", "--kernel", "laplacian"];
+    let train = run(&[&["train", "train.csv", "-o", "l.svml"], &laplacian[..]].concat()).out;
+    assert_snapshot!("train-laplacian", masked(&train).replace("x0 0.0 %, ", ""));
+    let show = run(&["show", "l.svml"]).out.replace('#', "");
+    // How many eigenvalues are 0 is a matter of rounding.
+    assert_snapshot!("show-laplacian", masked(show.split_once("\nEigenvalues").unwrap().0));
+    let export = sandbox.svml(&["export", "l.svml", "--to", "libsvm"]).code(3).err;
+    assert_snapshot!("export-laplacian", export);
+
+    sandbox.write_table("many.csv", &generated(1000));
+    let train = run(&["train", "many.csv", "-o", "r.svml"]).out;
+    assert_snapshot!("train-rank", masked(&train).replace("x0 0.0 %, ", ""));
+
+    // Two of each row, of which one has one class and one the other.
+    let rows = |i: usize| format!("{0},{1},x\n{0},{1},y\n", i * 7 % 61, i * 11 % 53);
+    sandbox.write("coin.csv", &format!("a,b,class\n{}", (0..60).map(rows).collect::<String>()));
+    let train = run(&["train", "coin.csv", "-o", "c.svml"]);
+    let warnings = train.err.lines().filter(|line| line.contains("warning"));
+    let said = train.out.lines().filter(|line| line.contains("guessing"));
+    let text: Vec<&str> = warnings.chain(said).collect();
+    assert_snapshot!("train-guessing", masked(&text.join("\n")));
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! | [`Map`] | rows in two dimensions over the decision of the model, margins, support vectors ringed |
 //! | [`Trace`] | loss and errors, step by step |
 //! | [`MetricMatrix`] | the matrix M of the metric |
-//! | [`Relevance`] | the diagonal of M, sorted |
+//! | [`Relevance`] | the share of each feature in the diagonal of M, sorted, and its spread over the SVMs of a mean |
 //! | [`Reliability`] | calibration of the probabilities |
 //!
 //! and of studies, from numbers that are already there:

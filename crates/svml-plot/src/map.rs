@@ -54,7 +54,10 @@ impl Draw for Map {
         if !self.decided.is_empty() {
             background(self, &mut canvas, &panel);
         }
-        let radius = if self.points.len() > 500 { 3.2 } else { 4.2 };
+        let (radius, ring) = match self.points.len() > 500 {
+            true => (3.2, Stroke { width: 0.6, ..RING }),
+            false => (4.2, RING),
+        };
         // Support vectors last, so that their rings are on top.
         let mut order: Vec<&Point> = self.points.iter().collect();
         order.sort_by_key(|p| p.support);
@@ -62,7 +65,7 @@ impl Draw for Map {
             let at = panel.at(point.x, point.y);
             marker(&mut canvas, point.class, at, radius);
             if point.support {
-                canvas.circle(at, radius + 2.6, "none", RING);
+                canvas.circle(at, radius + 0.6 * radius, "none", ring);
             }
         }
         canvas.unclip();

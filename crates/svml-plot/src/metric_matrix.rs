@@ -5,11 +5,13 @@ use svml::figures::MetricMatrix;
 use crate::axis::number;
 use crate::font;
 use crate::style::diverging;
-use crate::svg::{Anchor, Canvas, INK, Stroke};
+use crate::svg::{Anchor, Canvas, INK, Stroke, capitalised};
 use crate::{Draw, Picture};
 
 /// Widest name at an axis.
 const NAME: f64 = 150.0;
+/// Entries below this share of the largest need no sign.
+const NEGLIGIBLE: f64 = 0.02;
 
 impl Draw for MetricMatrix {
     fn draw(&self, title: &str) -> Picture {
@@ -26,18 +28,23 @@ impl Draw for MetricMatrix {
         let width = (left + side + 120.0).max(420.0);
         let mut canvas = Canvas::new(width, (top + side + below).max(260.0), title);
         let largest = self.values.as_slice().iter().fold(0.0_f64, |a, v| a.max(v.abs()));
-        let mut note = "Negative entries are blue, with two corners cut".to_owned();
-        if n < self.features {
-            note.push_str(&format!("; the {n} most relevant of {} features", self.features));
+        let mut notes = Vec::new();
+        if self.mean_of > 1 {
+            notes.push(format!("mean of the M of {} SVMs, each of trace 1", self.mean_of));
         }
-        canvas.heading(title, &note);
+        if self.values.as_slice().iter().any(|value| *value < -NEGLIGIBLE * largest) {
+            notes.push("negative entries are blue, with two corners cut".to_owned());
+        }
+        if n < self.features {
+            notes.push(format!("the {n} most relevant of {} features", self.features));
+        }
+        canvas.heading(title, &capitalised(&notes.join("; ")));
         let scale = largest.max(f64::MIN_POSITIVE);
         let figures = cell >= 34.0;
         for (k, &value) in self.values.as_slice().iter().enumerate() {
             let (x, y) = (left + cell * (k % n) as f64, top + cell * (k / n) as f64);
             canvas.rect(x, y, cell, cell, &diverging(value / scale));
-            // Entries of no weight need no sign.
-            if value < -0.02 * scale {
+            if value < -NEGLIGIBLE * scale {
                 let thin = Stroke::solid("#003a5c", 0.8);
                 canvas.line((x + cell * 0.78, y + 2.0), (x + cell - 2.0, y + cell * 0.22), thin);
                 canvas.line((x + 2.0, y + cell * 0.78), (x + cell * 0.22, y + cell - 2.0), thin);
@@ -47,7 +54,7 @@ impl Draw for MetricMatrix {
                 let text = number(value, decimals);
                 let size = 11.0_f64.min(cell * 0.9 / font::width(&text, 1.0));
                 let at = (x + cell / 2.0, y + cell / 2.0 + 0.36 * size);
-                let dark = (value / scale).abs() > 0.7;
+                let dark = (value / scale).abs() > 0.85;
                 let ink = if dark { "#ffffff" } else { INK };
                 canvas.styled_text(at, &text, size, Anchor::Middle, ink, "");
             }

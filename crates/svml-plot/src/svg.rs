@@ -199,6 +199,12 @@ fn escape(text: &str) -> String {
     out
 }
 
+/// A text that begins with a capital letter.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

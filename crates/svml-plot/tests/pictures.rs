@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use svml::learners::Nca;
-use svml::{Dataset, Form, Generator, GridSearch, Matrix, Method, Model, Svml};
+use svml::{Dataset, Form, Generator, GridSearch, Kernel, Matrix, Method, Model, Svml};
 use svml_plot::{
     Curve, CurvePanel, DotPanel, Dots, Draw, Lines, Map, Mark, MetricMatrix, Picture, Plane,
     Relevance, Reliability, Trace,
@@ -93,20 +93,68 @@ fn a_full_metric_and_a_euclidean_one() {
     all("euclidean", &Model::fit(&data, GridSearch::default()).unwrap(), &data);
 }
 
+/// Rows with two columns that tell the class, one of them only half of the way, and some that do not.
+fn columns(rows: usize) -> Dataset {
+    let random =
+        Generator { rows, noise: 4, seed: 3, ..Default::default() }.generate().unwrap().data;
+    let x = random.x();
+    let class = |i: usize| usize::from(x[(i, 0)] + 0.5 * x[(i, 1)].abs() + 0.4 * x[(i, 5)] > 0.3);
+    let y: Vec<usize> = (0..rows).map(class).collect();
+    let x = Matrix::from_fn(rows, 5, |i, k| x[(i, k)]);
+    Dataset::new(x, &y).unwrap()
+}
+
 #[test]
-fn several_forms_one_after_the_other() {
-    let data = Generator::default().generate().unwrap().data;
+fn the_mean_of_several_svms() {
+    let data = columns(300);
+    let model = Model::fit(&data, Svml::default()).unwrap();
+    assert_eq!(model.members().len(), 3, "{model}");
+    all("mean", &model, &data);
+    let trace = Trace::new(&model).unwrap();
+    let kinds = ["gaussian sphere", "exponential diagonal", "laplacian sphere"];
+    let halves = kinds.map(|kind| format!("{kind}, on a half"));
+    assert_eq!((&trace.names[..3], &trace.names[3..]), (&halves[..], &kinds.map(String::from)[..]));
+    assert!(trace.best.is_none());
+    let svg = trace.draw("Learning curve").svg().to_owned();
+    for (kind, weight) in kinds.iter().zip(&trace.weights[3..]) {
+        // Once for the half, once for all rows.
+        assert_eq!(svg.matches(&format!(">{kind}</text>")).count(), 2, "{kind}: {svg}");
+        assert!(svg.contains(&format!("weight {weight:.2}</text>")), "{kind}: {svg}");
+    }
+    assert_eq!(svg.matches("on half of the rows</text>").count(), 3, "{svg}");
+    assert!(svg.contains("The model is the mean of 3 SVMs") && !svg.contains("kept"));
+    let relevance = Relevance::new(&model);
+    assert!(relevance.is_spread());
+    let svg = relevance.draw("Relevance of the features").svg().to_owned();
+    assert!(svg.contains("mean of the SVMs"));
+    // Other kernels, alone; and a mean for several classes.
+    for kernel in [Kernel::Exponential, Kernel::Laplacian] {
+        let params = Svml { form: Form::Diagonal.into(), kernel, ..Svml::default() };
+        let model = Model::fit(&data, params).unwrap();
+        all(&format!("{kernel}"), &model, &data);
+        let svg = Relevance::new(&model).draw("Relevance").svg().to_owned();
+        assert!(!svg.contains("mean of the SVMs"));
+    }
+    let generator = Generator { rows: 150, classes: 3, flipped: 0.0, ..Default::default() };
+    let data = generator.generate().unwrap().data;
+    let params = Svml { cross_fit: false, ..Svml::default() };
+    all("mean-classes", &Model::fit(&data, params).unwrap(), &data);
+}
+
+#[test]
+fn few_directions_instead_of_a_mean() {
+    let data = Generator { rows: 1000, ..Default::default() }.generate().unwrap().data;
     let model = Model::fit(&data, Svml::default()).unwrap();
     all("auto", &model, &data);
     let trace = Trace::new(&model).unwrap();
-    let names: Vec<String> = trace.stages.iter().map(|stage| stage.to_string()).collect();
-    assert_eq!(names, ["sphere", "rank=2"]);
-    assert_eq!(trace.chosen, Some(model.metric().form()));
+    assert_eq!(trace.names[2..], ["laplacian sphere, on a half", "gaussian rank=2"]);
+    assert_eq!(trace.weights, [0.0, 0.0, 0.0, 1.0]);
     let svg = trace.draw("Learning curve").svg().to_owned();
-    for stage in &trace.stages {
-        assert!(svg.contains(&format!(">{stage}</text>")), "{stage}");
+    assert!(svg.contains("The model is the gaussian rank=2 SVM of step "), "{svg}");
+    for part in ["on half of the rows</text>", "the model</text>", ">kept</text>"] {
+        assert!(svg.contains(part), "{part}: {svg}");
     }
-    // Too many steps of one form for the names of the others to fit above their own.
+    // Too many steps of one SVM for the names of the others to fit above their own.
     let mut long = trace.clone();
     let last = &mut long.stages.last_mut().unwrap().last;
     *last += 200;
@@ -116,14 +164,16 @@ fn several_forms_one_after_the_other() {
     }
     let picture = long.draw("Learning curve");
     check("auto-long-trace", &picture);
-    assert!(picture.svg().contains(">sphere: steps 0\u{2013}"), "{}", picture.svg());
-    // The sphere is learned with folds whatever the criterion, so it has no rows for early stopping.
+    for part in [">gaussian sphere</text>", "steps 0\u{2013}", ", on half of the rows</text>"] {
+        assert!(picture.svg().contains(part), "{part}: {}", picture.svg());
+    }
+    // With rows for early stopping.
     let criterion = svml::Criterion::HoldOut;
-    let model = Model::fit(&data, Svml { criterion, ..Svml::default() }).unwrap();
+    let model = Model::fit(&columns(300), Svml { criterion, ..Svml::default() }).unwrap();
     let trace = Trace::new(&model).unwrap();
     let (name, stopping) = trace.errors.last().unwrap();
     assert_eq!(name, "rows for early stopping");
-    assert!(stopping[0].is_nan() && stopping[trace.best].is_finite());
+    assert!(stopping.iter().all(|error| error.is_finite()));
     let picture = trace.draw("Learning curve");
     check("auto-hold-out-trace", &picture);
     assert!(picture.svg().contains(">rows for early stopping</text>"), "{}", picture.svg());

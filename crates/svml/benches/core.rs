@@ -12,7 +12,7 @@ use svml::internals::loss::Loss;
 use svml::internals::svm::{BinarySvm, Problem, solve};
 use svml::internals::svml::criterion::{PairFold, validate_pairs};
 use svml::internals::{PairRows, Watch};
-use svml::{Form, Generator, Matrix, Metric, Surrogate};
+use svml::{Form, Generator, Kernel, Matrix, Metric, Surrogate};
 
 /// Training rows, validation rows, features, C.
 const SIZES: [(usize, usize, usize, f64); 3] =
@@ -31,7 +31,7 @@ struct Setup {
 
 /// The kernel matrix between all rows and the first n.
 fn gram_of<'a>(x: &'a Matrix, n: usize, metric: &Metric) -> Box<dyn Gram + 'a> {
-    backend().gram(x, n, metric, &Watch::default()).unwrap()
+    backend().gram(x, n, metric, Kernel::Gaussian, &Watch::default()).unwrap()
 }
 
 fn setup(n: usize, m: usize, d: usize, cost: f64) -> Setup {

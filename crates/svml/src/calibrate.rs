@@ -10,7 +10,9 @@ use crate::multiclass::decide;
 
 /// Lowest and highest temperature. At the lowest, probabilities are nearly 0 or 1; at the highest, they
 /// are nearly equal.
-const TEMPERATURES: (f64, f64) = (1e-3, 1e3);
+const TEMPERATURES: (f64, f64) = (1e-3, LEAST_CERTAIN);
+/// The temperature of those who know nothing.
+pub const LEAST_CERTAIN: f64 = 1e3;
 
 /// The temperature of maximum likelihood, given the decision values, classes and weights of some rows.
 pub fn temperature(values: &Matrix, class: &[usize], weight: &[f64]) -> f64 {

@@ -159,6 +159,9 @@ pub enum Error {
     /// support vectors.
     Unsupported(String),
 
+    /// The model is not one that LIBSVM's format holds.
+    NotForLibsvm,
+
     /// More memory would be needed than the stated limit.
     TooLarge {
         /// What would be allocated.
@@ -210,6 +213,8 @@ pub enum Remedy {
     LowerCost,
     /// Allow more time.
     MoreTime,
+    /// Train one SVM with a Gaussian kernel, by naming a form of the metric.
+    TrainOneGaussian,
     /// Train a classifier instead of a metric alone.
     TrainClassifier,
 }
@@ -242,6 +247,9 @@ impl fmt::Display for Remedy {
                 "use a smaller C (initial_cost, with learn_cost false; or the costs of a GridSearch)"
             }
             Self::MoreTime => "allow more time (Run::time_limit)",
+            Self::TrainOneGaussian => {
+                "name a form of the metric, as in Svml { form: Form::Diagonal.into(), .. }, with the Gaussian kernel"
+            }
             Self::TrainClassifier => "train a model with a classifier",
         })
     }
@@ -267,6 +275,7 @@ impl Error {
             Self::UnseenCategory { .. } => Some(Remedy::AcceptNewCategories),
             Self::NotPositiveDefinite { .. } => Some(Remedy::LowerCost),
             Self::NotAClassifier => Some(Remedy::TrainClassifier),
+            Self::NotForLibsvm => Some(Remedy::TrainOneGaussian),
             Self::Interrupted => Some(Remedy::MoreTime),
             _ => None,
         }
@@ -318,6 +327,9 @@ impl Error {
                     .to_owned()
             }
             Self::Unsupported(message) => message.clone(),
+            Self::NotForLibsvm => {
+                "a LIBSVM model is one SVM with a Gaussian kernel; this model is not".to_owned()
+            }
             Self::TooLarge { what, bytes, limit, .. } => {
                 format!("{what} would need {bytes} bytes, more than the limit of {limit}")
             }

@@ -10,7 +10,7 @@ use crate::kernel::{self, Gram};
 use crate::learners::parameters::{check, parameters};
 use crate::linalg::Matrix;
 use crate::loss::wrong;
-use crate::metric::{Form, Metric};
+use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{decide, outputs, solve_pair, vote};
 use crate::run::Watch;
 use crate::svm::{BinarySvm, LARGE};
@@ -85,13 +85,12 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
     let mut costs = grid.costs.clone();
     costs.sort_by(f64::total_cmp);
     let folds = match grid.folds {
-        1 => vec![folds::halves(sample.class())],
+        1 => vec![folds::halves(sample.dealt())],
         // There are at most as many folds as rows, and identical rows have been merged into one.
-        folds => folds::stratified(sample.class(), folds),
+        folds => folds::stratified(sample.dealt(), folds),
     };
-    let all = sample.all();
     let parts: Vec<Part> = (folds.iter())
-        .map(|Fold { train, valid }| Part { train: all.at(train), valid: all.at(valid) })
+        .map(|Fold { train, valid }| Part { train: sample.part(train), valid: sample.part(valid) })
         .collect();
     let sphere = |width: f64| {
         Metric::isotropic(Form::Sphere, x.cols(), (width * x.cols().max(1) as f64).sqrt().recip())
@@ -116,7 +115,7 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
     } else {
         // Distances are computed again for each width: to keep them would double the memory, and they
         // take little time compared with the SVMs.
-        let mut gram = kernel::backend().gram(x, n, &spheres[0], watch)?;
+        let mut gram = kernel::backend().gram(x, n, &spheres[0], Kernel::Gaussian, watch)?;
         let mut errors = vec![tried(&*gram)?];
         for sphere in &spheres[1..] {
             gram.set_metric(sphere)?;
@@ -191,7 +190,7 @@ mod tests {
         let x = Matrix::from_fn(70, 3, |i, k| ((i * 7 + k * 5) % 13) as f64 * 0.3);
         let metric = Metric::isotropic(Form::Sphere, 3, 0.4).unwrap();
         let watch = Watch::default();
-        let direct = kernel::backend().gram(&x, 70, &metric, &watch).unwrap();
+        let direct = kernel::backend().gram(&x, 70, &metric, Kernel::Gaussian, &watch).unwrap();
         let distances = kernel::backend().distances(&x, &watch).unwrap();
         let derived = distances.gram(&metric, &watch).unwrap();
         let rows: Vec<usize> = (0..70).collect();

@@ -9,10 +9,10 @@
 //!                 h = the squared-hinge SVM trained with kernel k and cost C on rows without V.
 //! ```
 //!
-//! There is nothing to tune. By default psi is the squared hinge, V runs over five folds, and the form of L
-//! (one width, one weight for each feature, or a few directions) is chosen from the data; [`Svml::paper`] is the
-//! protocol of Xu, Weinberger and Chapelle, "Distance Metric Learning for Kernel Machines". `docs/math.md` in the
-//! repository has every formula.
+//! There is nothing to tune. By default psi is the squared hinge, V runs over two folds, and the model is the mean of
+//! several such SVMs that differ in kernel and metric, weighed on rows that were not used to learn them; [`Svml::paper`]
+//! is the protocol of Xu, Weinberger and Chapelle, "Distance Metric Learning for Kernel Machines". `docs/math.md` in
+//! the repository has every formula.
 //!
 //! ```
 //! use svml::{Generator, Model, Svml};
@@ -104,10 +104,12 @@ pub use learners::Learner;
 pub use linalg::Matrix;
 pub use loss::Surrogate;
 pub use method::{AnyLearner, Fixed, Knn, Method};
-pub use metric::{Form, Metric};
-pub use model::{CrossValidation, LibsvmModel, Measures, Model, Report, Stage, cross_validate};
+pub use metric::{Form, Kernel, Metric};
+pub use model::{
+    CrossValidation, LibsvmModel, Measures, Member, Model, Report, Stage, cross_validate,
+};
 pub use optimise::Optimiser;
 pub use run::{Run, Step, Stop, SvmlStep};
-pub use svml::choose_form::Candidate;
 pub use svml::criterion::Criterion;
+pub use svml::members::{Candidate, Honest};
 pub use svml::{FormChoice, Svml};

@@ -88,6 +88,50 @@ impl Form {
     }
 }
 
+/// The kernel: how a distance becomes a similarity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Kernel {
+    /// k = exp(-|L(x - z)|^2), the radial basis function of the paper: smooth.
+    Gaussian,
+    /// k = exp(-|L(x - z)|), also known as the Matern kernel of order 1/2: rough.
+    Exponential,
+    /// k = exp(-sum_k w_k |x_k - z_k|) with w the diagonal of L: rough, and with edges along the columns as
+    /// trees have them. L is a sphere or diagonal.
+    Laplacian,
+}
+
+impl Kernel {
+    /// Whether L may have this form.
+    pub fn allows(self, form: Form) -> bool {
+        self != Self::Laplacian || matches!(form, Form::Sphere | Form::Diagonal)
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gaussian => "gaussian",
+            Self::Exponential => "exponential",
+            Self::Laplacian => "laplacian",
+        })
+    }
+}
+
+impl FromStr for Kernel {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "gaussian" => Ok(Self::Gaussian),
+            "exponential" => Ok(Self::Exponential),
+            "laplacian" => Ok(Self::Laplacian),
+            _ => Err(Error::parameter("kernel", text, "gaussian, exponential or laplacian")),
+        }
+    }
+}
+
 /// Largest entry of L: the squares of 1e5 mapped features, each of them a sum of 1e5 products with a
 /// standardised value of at most 1e70, do not overflow.
 const LARGEST: f64 = 1e70;
@@ -163,6 +207,47 @@ impl Metric {
     /// The same metric with all distances multiplied by `factor`.
     pub fn scaled(&self, factor: f64) -> Result<Self> {
         Self::new(self.form, self.d, self.values.iter().map(|v| v * factor).collect())
+    }
+
+    /// The mean of several metrics with weights that add up to one: M is the mean of their M = L'L, each scaled to a trace of
+    /// one. A single metric is itself.
+    pub(crate) fn mean<'a>(
+        metrics: impl Iterator<Item = (f64, &'a Metric)> + Clone,
+    ) -> Result<Self> {
+        let mut all = metrics.clone();
+        let (Some((_, first)), more) = (all.next(), all.next().is_some()) else {
+            return Err(Error::NoRows(" of metrics".to_owned()));
+        };
+        if !more {
+            return Ok(first.clone());
+        }
+        let d = first.d;
+        let trace = |metric: &Metric| {
+            let trace = metric.relevance().iter().sum::<f64>();
+            if trace > 0.0 { trace } else { 1.0 }
+        };
+        if metrics.clone().all(|(_, metric)| matches!(metric.form, Form::Sphere | Form::Diagonal)) {
+            let mut squares = vec![0.0; d];
+            for (weight, metric) in metrics {
+                let factor = weight / trace(metric);
+                let relevance = metric.relevance();
+                squares.iter_mut().zip(relevance).for_each(|(sum, m)| *sum += factor * m);
+            }
+            return Self::new(Form::Diagonal, d, squares.into_iter().map(f64::sqrt).collect());
+        }
+        let mut m = Matrix::zeros(d, d);
+        for (weight, metric) in metrics {
+            let factor = weight / trace(metric);
+            let part = metric.mahalanobis();
+            let sums = m.as_mut_slice().iter_mut().zip(part.as_slice());
+            sums.for_each(|(sum, part)| *sum += factor * part);
+        }
+        let (values, vectors) = linalg::symmetric_eigen(&m).ok_or_else(|| Error::Numerical {
+            what: "the mean of the metrics has no finite eigenvalues".to_owned(),
+            remedy: Remedy::RescaleColumn,
+        })?;
+        let l = Matrix::from_fn(d, d, |i, k| values[i].max(0.0).sqrt() * vectors[(i, k)]);
+        Self::new(Form::Full, d, l.into_vec())
     }
 
     /// The distance |L (a - b)| of two rows of standardised features.

@@ -10,6 +10,7 @@ use crate::data::{PairRows, pairs};
 use crate::error::Result;
 use crate::kernel::{Gram, expand};
 use crate::linalg::Matrix;
+use crate::metric::Kernel;
 use crate::svm::{BinarySvm, Problem, Solution, solve};
 
 /// Trains the SVM of one pair of classes, with cost C_i = C w_i for row i of weight w_i. `start` is the
@@ -91,8 +92,17 @@ pub struct PairwiseSvms {
 impl PairwiseSvms {
     /// Joins the SVMs of all pairs; `class_of` tells the class of a row.
     pub fn new(svms: &[BinarySvm], classes: usize, class_of: impl Fn(usize) -> usize) -> Self {
-        let mut support: Vec<(usize, usize)> =
-            svms.iter().flat_map(|svm| &svm.support).map(|&row| (class_of(row), row)).collect();
+        Self::over(svms.iter().flat_map(|svm| &svm.support).copied(), svms, classes, class_of)
+    }
+
+    /// As [`PairwiseSvms::new`], over given rows that include all support rows; beta is 0 for the others.
+    pub fn over(
+        rows: impl Iterator<Item = usize>,
+        svms: &[BinarySvm],
+        classes: usize,
+        class_of: impl Fn(usize) -> usize,
+    ) -> Self {
+        let mut support: Vec<(usize, usize)> = rows.map(|row| (class_of(row), row)).collect();
         support.sort_unstable();
         support.dedup();
         let mut counts = vec![0; classes];
@@ -118,7 +128,7 @@ impl PairwiseSvms {
 
     /// The outputs of the SVMs of all pairs at the rows `z`, given the support rows as `mapped`; both have
     /// been mapped by L. // (rows, pairs)
-    pub fn outputs(&self, z: &Matrix, mapped: &Matrix) -> Matrix {
+    pub fn outputs(&self, kernel: Kernel, z: &Matrix, mapped: &Matrix) -> Matrix {
         let classes = self.counts.len();
         let mut outputs = Matrix::from_fn(z.rows(), self.bias.len(), |_, p| self.bias[p]);
         let mut add = |sums: &Matrix, places: &[(usize, usize)]| {
@@ -127,7 +137,7 @@ impl PairwiseSvms {
             }
         };
         if classes == 2 {
-            add(&expand(z, mapped, &self.beta), &[(0, 0)]);
+            add(&expand(kernel, z, mapped, &self.beta), &[(0, 0)]);
             return outputs;
         }
         // All SVMs of a class use the same kernel values of its support rows, which are computed once.
@@ -141,7 +151,7 @@ impl PairwiseSvms {
                 .filter(|(_, (i, j))| *i == class || *j == class)
                 .map(|(pair, (i, j))| (pair, if i == class { j - 1 } else { i }))
                 .collect();
-            add(&expand(z, &mapped.select_rows(&rows), &beta), &places);
+            add(&expand(kernel, z, &mapped.select_rows(&rows), &beta), &places);
             start += count;
         }
         outputs
@@ -202,10 +212,10 @@ mod tests {
             .collect();
         let pairwise = PairwiseSvms::new(&svms, classes, class_of);
         assert!(pairwise.support.iter().all(|r| r % 3 != 0));
-        let together = pairwise.outputs(&z, &z.select_rows(&pairwise.support));
+        let together = pairwise.outputs(Kernel::Gaussian, &z, &z.select_rows(&pairwise.support));
         for (p, svm) in svms.iter().enumerate() {
             let beta = Matrix::from_rows(&[&svm.beta]).unwrap();
-            let alone = expand(&z, &z.select_rows(&svm.support), &beta);
+            let alone = expand(Kernel::Gaussian, &z, &z.select_rows(&svm.support), &beta);
             for r in 0..20 {
                 assert!((together[(r, p)] - alone[(r, 0)] - svm.bias).abs() < 1e-13);
             }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::Form;
+use crate::metric::{Form, Kernel};
 pub use crate::watch::{Stop, Watch};
 
 /// One accepted step of any learner.
@@ -43,6 +43,11 @@ impl Step {
     pub fn new(iteration: usize, loss: f64, step_length: f64) -> Self {
         Self { iteration, loss, gap: None, step_length, seconds: 0.0, svml: None }
     }
+
+    /// The same as a step on half of the rows.
+    pub(crate) fn on_half(self) -> Self {
+        Self { svml: self.svml.map(|svml| SvmlStep { half: true, ..svml }), ..self }
+    }
 }
 
 /// What SVML knows of each of its steps.
@@ -52,6 +57,12 @@ pub struct SvmlStep {
     /// Form of the metric; not on record in model files of the first formats.
     #[serde(default)]
     pub form: Option<Form>,
+    /// The kernel; not on record in model files of the first formats.
+    #[serde(default)]
+    pub kernel: Option<Kernel>,
+    /// Whether it is a step of learning on half of the rows, to see what that does on the other half.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub half: bool,
     /// Share of training rows misclassified, by weight. With k folds or leave-one-out and several
     /// classes, the mean over the pairs of classes, here and for the validation rows.
     pub train_error: f64,
@@ -93,6 +104,8 @@ type Observer<'a> = dyn FnMut(&Step) -> ControlFlow<()> + 'a;
 pub struct Run<'a> {
     watch: Watch,
     observer: Option<Box<Observer<'a>>>,
+    /// What learners reserve for what comes after them is multiplied by one more than this.
+    more_left: u32,
 }
 
 impl<'a> Run<'a> {
@@ -136,7 +149,7 @@ impl<'a> Run<'a> {
         if ended || self.watch.interrupted() {
             return Some(Stop::Interrupted);
         }
-        self.watch.out_of_time(reserve).then_some(Stop::TimeLimit)
+        self.watch.out_of_time(reserve * (1 + self.more_left)).then_some(Stop::TimeLimit)
     }
 
     /// The same run with half of the time that is left, for the first of two parts of a fit.
@@ -144,11 +157,47 @@ impl<'a> Run<'a> {
         let now = Instant::now();
         let half = |deadline: Instant| now + deadline.saturating_duration_since(now) / 2;
         let watch = Watch { deadline: self.watch.deadline.map(half), ..self.watch.clone() };
-        Run { watch, observer: self.observer.as_mut().map(|observer| Box::new(observer) as _) }
+        let observer = self.observer.as_mut().map(|observer| Box::new(observer) as _);
+        Run { watch, observer, more_left: self.more_left }
     }
 
-    /// The same run, whose steps nobody sees.
-    pub(crate) fn unobserved(&self) -> Run<'static> {
-        Run { watch: self.watch.clone(), observer: None }
+    /// A run whose steps nobody sees, with the flag and the time limit of another.
+    pub(crate) fn unobserved_by(watch: &Watch) -> Run<'static> {
+        Run { watch: watch.clone(), observer: None, more_left: 0 }
+    }
+
+    /// The same run, whose steps are shown with numbers from `first` on.
+    pub(crate) fn numbered_from(&mut self, first: usize) -> Run<'_> {
+        self.showing(move |step| Step { iteration: first + step.iteration, ..step })
+    }
+
+    /// The same run, whose steps are shown as those on half of the rows.
+    pub(crate) fn on_half(&mut self) -> Run<'_> {
+        self.showing(Step::on_half)
+    }
+
+    fn showing<'b>(&'b mut self, changed: impl Fn(Step) -> Step + 'b) -> Run<'b> {
+        let watch = self.watch.clone();
+        let observer = self.observer.as_mut().map(|observer| {
+            let show = move |step: &Step| observer(&changed(*step));
+            Box::new(show) as Box<Observer<'b>>
+        });
+        Run { watch, observer, more_left: self.more_left }
+    }
+
+    /// The same run, whose learners keep so many times the usual time for what comes after them.
+    pub(crate) fn keeping(self, times: u32) -> Self {
+        Self { more_left: times.saturating_sub(1), ..self }
+    }
+
+    /// Whether anyone sees the steps.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observer.is_some()
+    }
+
+    /// Shows steps that were taken unobserved, until someone wants to stop: the last that was shown then, and why.
+    pub(crate) fn show(&mut self, steps: &[Step]) -> Option<(usize, Stop)> {
+        let mut steps = steps.iter().enumerate();
+        steps.find_map(|(k, step)| self.report(step, Duration::ZERO).map(|stop| (k, stop)))
     }
 }

@@ -125,6 +125,18 @@ fn interrupted() {
     }
 }
 
+/// What is said of the error is that of the same start.
+#[test]
+fn cross_fitting_starts_there_too() {
+    let generator = Generator { rows: 400, flipped: 0.0, ..Default::default() };
+    let train = generator.generate().unwrap().data;
+    let test = Generator { rows: 2000, seed: 1, ..generator }.generate().unwrap().data;
+    let params = Svml { form: Form::Rank(2).into(), init: Init::Gradients, ..Svml::default() };
+    let model = Model::fit(&train, &params).unwrap();
+    let (said, seen) = (model.report().honest.unwrap().error, model.error_rate(&test).unwrap());
+    assert!(seen < 0.1 && said < 0.2, "{said} said, {seen} seen");
+}
+
 /// Columns that do not vary, and rows that are all the same, leave an isotropic start.
 #[test]
 fn nothing_to_go_by() {

@@ -14,7 +14,7 @@ use svml::internals::kernel::{self, expand};
 use svml::internals::svm::{BinarySvm, Problem, solve};
 use svml::internals::svml::descent::descend;
 use svml::learners::Sample;
-use svml::{Dataset, Error, Form, Generator, GridSearch, Matrix, Metric, Model, Svml};
+use svml::{Dataset, Error, Form, Generator, GridSearch, Kernel, Matrix, Metric, Model, Svml};
 
 const FORMS: [Form; 4] = [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)];
 const BOTH: [Optimiser; 2] = [Optimiser::ConjugateGradients, Optimiser::Lbfgs];
@@ -89,7 +89,7 @@ impl Fixed {
 fn outputs(svm: &BinarySvm, metric: &Metric, x: &Matrix, new: &Matrix) -> Vec<f64> {
     let support = metric.transform(&x.select_rows(&svm.support));
     let beta = Matrix::from_rows(&[&svm.beta]).unwrap();
-    let sums = expand(&metric.transform(new), &support, &beta).into_vec();
+    let sums = expand(Kernel::Gaussian, &metric.transform(new), &support, &beta).into_vec();
     sums.into_iter().map(|sum| sum + svm.bias).collect()
 }
 
@@ -221,7 +221,9 @@ fn a_rotation_of_the_mapped_space_does_not_matter() {
             let form = if rank == 5 { Form::Full } else { Form::Rank(rank) };
             let metric = Metric::new(form, 5, l.into_vec()).unwrap();
             let n = fixed.x.rows();
-            let gram = kernel::backend().gram(&fixed.x, n, &metric, &Watch::default()).unwrap();
+            let kernel = Kernel::Gaussian;
+            let gram =
+                kernel::backend().gram(&fixed.x, n, &metric, kernel, &Watch::default()).unwrap();
             let (rows, cost): (Vec<usize>, Vec<f64>) = ((0..n).collect(), vec![3.0; n]);
             let problem = Problem { gram: &*gram, rows: &rows, y: &fixed.y, cost: &cost };
             let svm = solve(&problem, None).unwrap().svm;

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use svml::data::{Missing, Scaler};
+use svml::data::{Categories, Missing, Scaler};
 use svml::internals::{LmnnProblem, NcaLoss, Projection, Watch};
 use svml::learners::{Init, Learner, Lmnn, Nca, Sample};
 use svml::{Dataset, Matrix, ReadOptions, Run};
@@ -53,7 +53,8 @@ fn folder() -> Option<PathBuf> {
 
 fn read(folder: &Path, name: &str) -> (Matrix, Vec<usize>) {
     let path = std::fs::read_dir(folder.join(name)).unwrap().next().unwrap().unwrap().path();
-    let options = ReadOptions { missing: Missing::Drop, ..Default::default() };
+    let categories = Categories::Codes;
+    let options = ReadOptions { missing: Missing::Drop, categories, ..Default::default() };
     let mut data = Dataset::from_path(path, &options).unwrap();
     if name == "cmc" {
         data = data.keep_classes(&["1", "2"]).unwrap();

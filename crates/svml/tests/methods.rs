@@ -141,7 +141,7 @@ fn nearest_neighbours_are_kept_read_back_and_count_a_weight_as_repetition() {
             assert!(loaded.to_bytes().unwrap() == bytes);
             assert_eq!(loaded.decision(test.x()).unwrap(), h);
             assert_eq!(loaded.predict_labels(test.x()).unwrap().len(), 300);
-            assert!(matches!(model.to_libsvm(false), Err(Error::Unsupported(_))));
+            assert!(matches!(model.to_libsvm(false), Err(Error::NotForLibsvm)));
 
             let times: Vec<usize> = (0..train.rows()).map(|i| 1 + i % 3).collect();
             let repeated: Vec<usize> =

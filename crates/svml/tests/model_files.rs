@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use svml::Method;
 use svml::data::{Categories, Missing};
-use svml::{Dataset, Error, Form, Generator, GridSearch, Matrix, Model, ReadOptions, Svml};
+use svml::{Dataset, Error, Form, Generator, GridSearch, Kernel, Matrix, Model, ReadOptions, Svml};
 
 fn generated(rows: usize, informative: usize, noise: usize) -> Dataset {
     let mut generator = Generator::default();
@@ -50,9 +50,33 @@ fn models() -> Vec<Model> {
         .map(|form| Model::fit(&data, params(form)).unwrap())
         .into();
     models.push(Model::fit(&data, GridSearch::default()).unwrap());
-    for categories in [Categories::Codes, Categories::OneHot] {
+    for categories in [Categories::Codes, Categories::OneHot, Categories::Auto] {
         models.push(Model::fit(&table(categories), params(Form::Full)).unwrap());
         models.push(Model::fit(&table(categories), GridSearch::default()).unwrap());
+    }
+    models.extend(of_members());
+    models
+}
+
+/// Models that need the version of members: rough kernels, and means, of two classes and of more.
+fn of_members() -> Vec<Model> {
+    let default = Svml { max_iterations: 5, ..Svml::default() };
+    let three = Generator { rows: 90, classes: 3, noise: 2, ..Generator::default() };
+    let datasets = [generated(80, 2, 2), three.generate().unwrap().data, table(Categories::Codes)];
+    let mut models = Vec::new();
+    for data in &datasets {
+        for (kernel, form) in [
+            (Kernel::Exponential, Form::Rank(2)),
+            (Kernel::Exponential, Form::Diagonal),
+            (Kernel::Laplacian, Form::Sphere),
+        ] {
+            let params = Svml { kernel, form: form.into(), ..default.clone() };
+            models.push(Model::fit(data, &params).unwrap());
+        }
+        // Without cross-fitting all members are there, with equal weights.
+        for cross_fit in [true, false] {
+            models.push(Model::fit(data, Svml { cross_fit, ..default.clone() }).unwrap());
+        }
     }
     models
 }
@@ -64,6 +88,13 @@ fn small() -> Model {
     let mut params = params(Form::Sphere);
     params.max_iterations = 1;
     Model::fit(&data, &params).unwrap()
+}
+
+/// The same of a mean.
+fn small_mean() -> Model {
+    let x = Matrix::from_fn(6, 1, |i, _| i as f64);
+    let data = Dataset::new(x, &["a", "a", "a", "b", "b", "b"]).unwrap();
+    Model::fit(&data, Svml { max_iterations: 1, cross_fit: false, ..Svml::default() }).unwrap()
 }
 
 fn random_rows(model: &Model, rows: usize) -> Matrix {
@@ -85,6 +116,11 @@ fn assert_same(a: &Model, b: &Model) {
     assert_eq!((a.scaler(), a.metric()), (b.scaler(), b.metric()));
     assert_eq!((a.cost().map(f64::to_bits), a.bias()), (b.cost().map(f64::to_bits), b.bias()));
     assert_eq!((a.support_rows(), a.support_vectors()), (b.support_rows(), b.support_vectors()));
+    assert_eq!((a.members(), a.temperature()), (b.members(), b.temperature()));
+    assert_eq!(
+        (a.report().honest, &a.report().candidates),
+        (b.report().honest, &b.report().candidates)
+    );
     assert_eq!(
         (&a.report().method, &a.report().warnings),
         (&b.report().method, &b.report().warnings)
@@ -96,6 +132,8 @@ fn assert_same(a: &Model, b: &Model) {
     assert!(decisions.iter().all(|h| h.is_finite()));
     assert_eq!(bits(&decisions), bits(&b.decision(&x).unwrap().into_vec()));
     assert_eq!(a.predict(&x).unwrap(), b.predict(&x).unwrap());
+    let p = a.probabilities(&x).unwrap();
+    assert_eq!(bits(p.as_slice()), bits(b.probabilities(&x).unwrap().as_slice()));
     assert_eq!(
         bits(a.transform(&x).unwrap().as_slice()),
         bits(b.transform(&x).unwrap().as_slice())
@@ -123,6 +161,17 @@ fn bytes_round_trip_to_the_bit() {
     for model in models() {
         assert_same(&model, &Model::from_bytes(&model.to_bytes().unwrap()).unwrap());
     }
+}
+
+/// Older programs read what they can: only other kernels and means of several need the last version.
+#[test]
+fn the_version_is_the_first_that_has_what_the_model_needs() {
+    for model in models() {
+        let gaussian = model.members()[0].kernel() == Kernel::Gaussian;
+        let expected = if model.members().len() == 1 && gaussian { 3 } else { 6 };
+        assert_eq!(model.to_bytes().unwrap()[8], expected, "{:?}", model.report().method);
+    }
+    assert!(of_members().iter().any(|model| model.members().len() == 3));
 }
 
 #[test]
@@ -156,7 +205,7 @@ fn the_method_and_its_parameters_are_kept() {
 /// New rows read by the schema of a loaded model are those the model was made for.
 #[test]
 fn a_loaded_schema_reads_the_same_rows() {
-    for categories in [Categories::Codes, Categories::OneHot] {
+    for categories in [Categories::Codes, Categories::OneHot, Categories::Auto] {
         let data = table(categories);
         let model = Model::fit(&data, params(Form::Diagonal)).unwrap();
         let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
@@ -181,28 +230,32 @@ fn awkward_names_are_kept() {
 
 #[test]
 fn a_file_cut_anywhere_is_an_error() {
-    let bytes = small().to_bytes().unwrap();
-    for len in 0..bytes.len() {
-        let error = Model::from_bytes(&bytes[..len]).unwrap_err();
-        assert!(matches!(error, Error::ModelFile(_)), "{len} bytes: {error}");
+    for model in [small(), small_mean()] {
+        let bytes = model.to_bytes().unwrap();
+        for len in 0..bytes.len() {
+            let error = Model::from_bytes(&bytes[..len]).unwrap_err();
+            assert!(matches!(error, Error::ModelFile(_)), "{len} bytes: {error}");
+        }
+        let longer = [bytes.as_slice(), &[0]].concat();
+        assert!(matches!(Model::from_bytes(&longer), Err(Error::ModelFile(_))));
     }
-    let longer = [bytes.as_slice(), &[0]].concat();
-    assert!(matches!(Model::from_bytes(&longer), Err(Error::ModelFile(_))));
 }
 
 #[test]
 fn any_byte_altered_is_an_error() {
-    let bytes = small().to_bytes().unwrap();
-    let mut altered = bytes.clone();
-    for at in 0..bytes.len() {
-        for flip in [0x01, 0x02, 0x10, 0x20, 0x55, 0x80, 0xff] {
-            altered[at] = bytes[at] ^ flip;
-            let error = Model::from_bytes(&altered).unwrap_err();
-            assert!(matches!(error, Error::ModelFile(_)), "byte {at} ^ {flip:#x}: {error}");
+    for model in [small(), small_mean()] {
+        let bytes = model.to_bytes().unwrap();
+        let mut altered = bytes.clone();
+        for at in 0..bytes.len() {
+            for flip in [0x01, 0x02, 0x10, 0x20, 0x55, 0x80, 0xff] {
+                altered[at] = bytes[at] ^ flip;
+                let error = Model::from_bytes(&altered).unwrap_err();
+                assert!(matches!(error, Error::ModelFile(_)), "byte {at} ^ {flip:#x}: {error}");
+            }
+            altered[at] = bytes[at];
         }
-        altered[at] = bytes[at];
+        assert!(Model::from_bytes(&altered).is_ok());
     }
-    assert!(Model::from_bytes(&altered).is_ok());
 }
 
 #[test]
@@ -402,6 +455,21 @@ fn version_4_still_loads() {
     altered.extend(checksum.to_le_bytes());
     let message = Model::from_bytes(&altered).unwrap_err().to_string();
     assert!(message.contains("1 offsets b"), "{message}");
+}
+
+/// tests/data/model_v5.svml: four nearest neighbours after NCA, three classes, a column of categories, rows that repeat;
+/// written by the version before members, with these probabilities.
+#[test]
+fn version_5_still_loads() {
+    let model = Model::from_bytes(include_bytes!("data/model_v5.svml")).unwrap();
+    assert_eq!(model.report().method.to_string(), "nca:rank=2+knn:k=4");
+    let new = "a,b,colour\n0.1,-0.2,red\n1.4,-0.9,blue\n2.2,-1.5,green\n";
+    let x = model.schema().read_csv(new.as_bytes(), &ReadOptions::default()).unwrap().x;
+    let expected = [0.25, 0.75, 0.0, 0.75, 0.25, 0.0, 0.0, 0.5, 0.5000000000000001];
+    assert_eq!(model.probabilities(&x).unwrap().as_slice(), expected);
+    assert_eq!(model.predict_labels(&x).unwrap(), ["k1", "k0", "k2"]);
+    assert!(model.members().is_empty());
+    assert_eq!(Model::from_bytes(&model.to_bytes().unwrap()).unwrap(), model);
 }
 
 const V2_DECISION: [f64; 6] = [

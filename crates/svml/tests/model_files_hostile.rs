@@ -5,7 +5,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use svml::data::{Categories, Missing};
-use svml::{Dataset, Error, Form, Generator, Matrix, Model, ReadOptions, Svml};
+use svml::figures::{Map, MetricMatrix, Relevance, Trace};
+use svml::{Dataset, Error, Form, Generator, Kernel, Matrix, Model, ReadOptions, Svml};
 
 const PREFIX: usize = 20;
 
@@ -28,16 +29,36 @@ fn table() -> Vec<u8> {
     let text: String = (0..40)
         .map(|i| {
             let colour = ["red", "blue", "?"][i % 3];
-            format!("{},{colour},{}\n", i % 7, ["no", "yes"][usize::from(i % 7 > 3)])
+            format!("name{i},{},{colour},{}\n", i % 7, ["no", "yes"][usize::from(i % 7 > 3)])
         })
         .collect();
+    // A column for each colour, and none for the names.
     let options = ReadOptions {
         missing: Missing::Impute,
-        categories: Categories::OneHot,
+        categories: Categories::Auto,
         ..ReadOptions::default()
     };
     let data = Dataset::from_csv(text.as_bytes(), &options).unwrap();
+    assert_eq!(data.columns(), 3);
     Model::fit(&data, params(Form::Full)).unwrap().to_bytes().unwrap()
+}
+
+/// A file of the mean of three SVMs.
+fn mean(classes: usize) -> Vec<u8> {
+    let generator = Generator { rows: 45, classes, noise: 1, ..Generator::default() };
+    let data = generator.generate().unwrap().data;
+    let params = Svml { max_iterations: 2, cross_fit: false, ..Svml::default() };
+    let model = Model::fit(&data, &params).unwrap();
+    assert_eq!(model.members().len(), 3);
+    model.to_bytes().unwrap()
+}
+
+/// A file of one SVM with a rough kernel.
+fn rough() -> Vec<u8> {
+    let data = Generator { rows: 40, noise: 1, ..Generator::default() }.generate().unwrap().data;
+    let (kernel, form) = (Kernel::Exponential, Form::Rank(2).into());
+    let params = Svml { kernel, form, max_iterations: 2, ..Svml::default() };
+    Model::fit(&data, &params).unwrap().to_bytes().unwrap()
 }
 
 /// The header and the arrays of a file.
@@ -60,13 +81,19 @@ fn file(version: u32, header_len: u64, rest: &[u8]) -> Vec<u8> {
 }
 
 fn with_header(header: &[u8], arrays: &[f64]) -> Vec<u8> {
-    let mut rest = header.to_vec();
-    arrays.iter().for_each(|v| rest.extend(v.to_le_bytes()));
-    file(2, header.len() as u64, &rest)
+    of_version(2, header, arrays)
 }
 
+fn of_version(version: u32, header: &[u8], arrays: &[f64]) -> Vec<u8> {
+    let mut rest = header.to_vec();
+    arrays.iter().for_each(|v| rest.extend(v.to_le_bytes()));
+    file(version, header.len() as u64, &rest)
+}
+
+/// Members need a later version.
 fn rebuilt(header: &Value, arrays: &[f64]) -> Vec<u8> {
-    with_header(&serde_json::to_vec(header).unwrap(), arrays)
+    let version = if header.get("members").is_some() { 6 } else { 2 };
+    of_version(version, &serde_json::to_vec(header).unwrap(), arrays)
 }
 
 /// What loading says; it must be an error of the right kind.
@@ -95,11 +122,32 @@ fn assert_usable(model: &Model) {
     assert!(report.trace.is_empty() || report.best < report.trace.len(), "best: {}", report.best);
     let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
     assert_eq!(h, again.decision(&x).unwrap().into_vec());
+    assert_shown(model);
+}
+
+/// What is said and drawn of it is there, too.
+fn assert_shown(model: &Model) {
+    assert!(model.to_string().contains("classes: "));
+    let relevance = Relevance::new(model);
+    let d = model.schema().width();
+    let lengths = [relevance.values.len(), relevance.low.len(), relevance.high.len()];
+    assert_eq!((relevance.names.len(), lengths), (d, [d; 3]));
+    for k in 0..d {
+        let (low, value, high) = (relevance.low[k], relevance.values[k], relevance.high[k]);
+        assert!(0.0 <= low && low <= value && value <= high && high <= 1.0 + 1e-9, "{relevance:?}");
+    }
+    assert!(MetricMatrix::new(model).values.as_slice().iter().all(|v| v.is_finite()));
+    let trace = Trace::new(model);
+    assert_eq!(trace.is_none(), model.report().trace.is_empty());
+    if let Some(trace) = trace {
+        assert!(trace.stages.iter().all(|stage| stage.last < trace.loss.len()));
+        assert_eq!(trace.stages.len(), trace.names.len());
+    }
 }
 
 #[test]
 fn the_parts_of_a_file_make_the_file_again() {
-    for bytes in [numbers(Form::Full), numbers(Form::Rank(2)), table()] {
+    for bytes in [numbers(Form::Full), numbers(Form::Rank(2)), table(), mean(2), mean(3), rough()] {
         let (header, arrays) = parts(&bytes);
         let model = Model::from_bytes(&rebuilt(&header, &arrays)).unwrap();
         assert_eq!(model.to_bytes().unwrap(), bytes);
@@ -126,10 +174,10 @@ fn header_lengths_that_cannot_be() {
 fn other_versions_are_named() {
     let bytes = numbers(Form::Sphere);
     let (len, rest) = (bytes[12..PREFIX].try_into().unwrap(), &bytes[PREFIX..bytes.len() - 4]);
-    for version in [0, 6, 256, u32::MAX] {
+    for version in [0, 7, 256, u32::MAX] {
         let message = refusal(&file(version, u64::from_le_bytes(len), rest));
         assert!(message.contains(&format!("version {version};")), "{message}");
-        assert!(message.contains("version 5"), "{message}");
+        assert!(message.contains("version 6"), "{message}");
     }
 }
 
@@ -206,6 +254,10 @@ fn fields_that_contradict() {
         ("arrays", |h| h["support_rows"].as_array_mut().unwrap().push(json!(0))),
         ("arrays", |h| h["support_rows"] = json!([])),
         ("columns", |h| h["schema"]["columns"] = json!([])),
+        ("columns", |h| {
+            h["schema"]["columns"] = json!([{"name": "x", "kind": "ignored"}]);
+            h["scaler"] = json!({"fill": [], "mean": [], "scale": []});
+        }),
         ("occurs twice", |h| h["schema"]["columns"][1] = h["schema"]["columns"][0].clone()),
         ("no name", |h| h["schema"]["columns"][0]["name"] = json!("")),
         ("place", |h| h["schema"]["target"]["position"] = json!(u64::MAX)),
@@ -221,6 +273,131 @@ fn fields_that_contradict() {
         let message = refusal(&rebuilt(&changed, &arrays));
         assert!(message.contains(reason), "case {k}: {message} / {reason}");
     }
+}
+
+#[test]
+fn members_that_contradict() {
+    type Change = fn(&mut Value);
+    let cases: &[(&str, Change)] = &[
+        ("add up to", |h| h["members"][0]["weight"] = json!(0.9)),
+        ("add up to", |h| h["members"][2]["weight"] = json!(0.1)),
+        ("weight 0", |h| h["members"][0]["weight"] = json!(0.0)),
+        ("weight -1", |h| {
+            h["members"][0]["weight"] = json!(-1.0);
+            h["members"][1]["weight"] = json!(2.0);
+        }),
+        ("null", |h| h["members"][0]["weight"] = Value::Null),
+        ("weight", |h| drop(h["members"][1].as_object_mut().unwrap().remove("weight"))),
+        ("C = 0", |h| h["members"][1]["cost"] = json!(0.0)),
+        ("C = -2", |h| h["members"][2]["cost"] = json!(-2.0)),
+        ("unknown variant", |h| h["members"][0]["kernel"] = json!("linear")),
+        ("laplacian", |h| h["members"][2]["form"] = json!("full")),
+        ("laplacian", |h| h["members"][2]["form"] = json!("rank=1")),
+        ("laplacian", |h| {
+            h["members"][1]["kernel"] = json!("laplacian");
+            h["members"][1]["form"] = json!("rank=2");
+        }),
+        ("rank 4", |h| h["members"][0]["form"] = json!("rank=4")),
+        ("18446744073709551615", |h| h["members"][0]["form"] = json!("rank=18446744073709551615")),
+        ("form", |h| h["members"][0]["form"] = json!("cube")),
+        ("arrays", |h| h["members"][0]["form"] = json!("diagonal")),
+        ("arrays", |h| h["members"][1]["form"] = json!("full")),
+        ("offsets", |h| h["members"][1]["bias"] = json!([])),
+        ("offsets", |h| h["members"][1]["bias"] = json!([0.1, 0.2])),
+        ("invalid type", |h| h["members"][1]["bias"] = json!(0.5)),
+        ("arrays", |h| h["members"] = json!([])),
+        ("arrays", |h| drop(h.as_object_mut().unwrap().remove("members"))),
+        ("add up to", |h| drop(h["members"].as_array_mut().unwrap().pop())),
+        ("arrays", |h| {
+            drop(h["members"].as_array_mut().unwrap().pop());
+            h["members"][0]["weight"] = json!(0.5);
+            h["members"][1]["weight"] = json!(0.5);
+        }),
+        ("invalid type", |h| h["members"] = json!({})),
+        ("support_counts", |h| h["support_counts"][0] = json!(0)),
+        ("support_counts", |h| h["support_counts"] = json!([u64::MAX, 1])),
+        ("support_counts", |h| h["support_counts"] = json!([])),
+        ("support row", |h| h["support_rows"][0] = json!(u64::MAX)),
+        ("temperature", |h| h["temperature"] = json!(0.0)),
+        ("version 6", |h| h["report"]["method"] = json!({"metric": {"pca": {"rank": 1}}})),
+        ("version 6", |h| {
+            h["report"]["method"] = json!({"neighbours": {"learner": null, "knn": {"k": 3}}})
+        }),
+        // Below a name that is needed only from this version on, too.
+        ("best", |h| h["report"]["best"] = json!(1000)),
+        ("unknown variant", |h| {
+            h["report"]["candidates"] = json!([{"form": "sphere", "kernel": "x"}])
+        }),
+    ];
+    let (header, arrays) = parts(&mean(2));
+    for (k, (reason, change)) in cases.iter().enumerate() {
+        let mut changed = header.clone();
+        change(&mut changed);
+        let text = serde_json::to_vec(&changed).unwrap();
+        let message = refusal(&of_version(6, &text, &arrays));
+        assert!(message.contains(reason), "case {k}: {message} / {reason}");
+    }
+    // Versions that came before know no members.
+    let text = serde_json::to_vec(&header).unwrap();
+    for version in 1..6 {
+        let message = refusal(&of_version(version, &text, &arrays));
+        assert!(message.contains(&format!("members in a file of version {version}")), "{message}");
+    }
+    // A single Gaussian member may be written in the new way as well.
+    let (mut header, arrays) = parts(&numbers(Form::Diagonal));
+    let model = Model::from_bytes(&rebuilt(&header, &arrays)).unwrap();
+    header["members"] = json!([{
+        "weight": 1.0, "kernel": "gaussian", "form": "diagonal",
+        "cost": header["cost"], "bias": header["bias"],
+    }]);
+    assert_eq!(Model::from_bytes(&rebuilt(&header, &arrays)).unwrap(), model);
+    // Orders of magnitude between the metrics of members.
+    let (header, arrays) = parts(&mean(2));
+    for (first, second) in [(1e-300, 1.0), (1e70, 1e-70), (0.0, 0.0), (5e-324, 1e70)] {
+        let mut arrays = arrays.clone();
+        (arrays[0], arrays[1]) = (first, second);
+        if let Ok(model) = Model::from_bytes(&rebuilt(&header, &arrays)) {
+            assert_usable(&model);
+        }
+    }
+}
+
+/// A member takes a hundred bytes in a file and, of many columns, much more in memory.
+#[test]
+fn members_without_end_are_refused() {
+    let (header, arrays) = parts(&mean(2));
+    let d = header["schema"]["columns"].as_array().unwrap().len();
+    let support = header["support_rows"].as_array().unwrap().len();
+    let sphere = header["members"][0].clone();
+    for many in [1000, 100_000] {
+        let mut header = header.clone();
+        let mut member = sphere.clone();
+        member["weight"] = json!(1.0 / f64::from(many));
+        header["members"] = json!(vec![member; many as usize]);
+        let rows = &arrays[1 + d + 1..1 + d + 1 + support * d];
+        let all = [vec![1.0; many as usize], rows.to_vec(), vec![0.0; many as usize * support]];
+        let message = refusal(&rebuilt(&header, &all.concat()));
+        assert!(message.contains(&format!("{many} members")), "{message}");
+    }
+}
+
+/// The mean of metrics that are not diagonal has a matrix of columns times columns, which the file need not have.
+#[test]
+fn a_mean_of_wide_metrics_is_refused() {
+    let (mut header, _) = parts(&mean(2));
+    let levels: Vec<String> = (0..90_000).map(|i| format!("{i:07}")).collect();
+    header["schema"]["columns"] = json!([{"name": "x", "kind": {"onehot": {"levels": levels}}}]);
+    header["schema"]["target"]["position"] = json!(0);
+    for name in ["fill", "mean", "scale"] {
+        header["scaler"][name] = json!(vec![1.0; 90_000]);
+    }
+    header["support_rows"] = json!([]);
+    header["support_counts"] = json!([0, 0]);
+    let mut member = header["members"][0].clone();
+    (member["weight"], member["form"]) = (json!(0.5), json!("rank=1"));
+    header["members"] = json!([member, member]);
+    let message = refusal(&rebuilt(&header, &vec![1e-3; 180_000]));
+    assert!(message.contains("90000"), "{message}");
 }
 
 /// A header of a few kilobytes must not ask for gigabytes, and many levels are refused.
@@ -252,7 +429,7 @@ fn sizes_are_checked_before_memory_is_asked_for() {
 
 #[test]
 fn arrays_that_are_too_short_too_long_or_not_finite() {
-    for bytes in [numbers(Form::Sphere), numbers(Form::Rank(2)), table()] {
+    for bytes in [numbers(Form::Sphere), numbers(Form::Rank(2)), table(), mean(2), mean(3)] {
         let (header, arrays) = parts(&bytes);
         for len in [0, 1, arrays.len() / 2, arrays.len() - 1] {
             assert!(refusal(&rebuilt(&header, &arrays[..len])).contains("arrays"), "{len}");
@@ -264,7 +441,8 @@ fn arrays_that_are_too_short_too_long_or_not_finite() {
         let mut rest = text.clone();
         arrays.iter().for_each(|v| rest.extend(v.to_le_bytes()));
         rest.push(0);
-        assert!(refusal(&file(2, text.len() as u64, &rest)).contains("arrays"));
+        let version = if header.get("members").is_some() { 6 } else { 2 };
+        assert!(refusal(&file(version, text.len() as u64, &rest)).contains("arrays"));
         for bad in
             [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::from_bits(0x7ff0_0000_0000_0001)]
         {
@@ -280,7 +458,15 @@ fn arrays_that_are_too_short_too_long_or_not_finite() {
 /// Finite numbers that overflow when they are used.
 #[test]
 fn huge_numbers_are_refused_or_harmless() {
-    for bytes in [numbers(Form::Sphere), numbers(Form::Diagonal), numbers(Form::Full), table()] {
+    for bytes in [
+        numbers(Form::Sphere),
+        numbers(Form::Diagonal),
+        numbers(Form::Full),
+        table(),
+        mean(2),
+        mean(3),
+        rough(),
+    ] {
         let (header, arrays) = parts(&bytes);
         let support = header["support_rows"].as_array().unwrap().len();
         for huge in [f64::MAX, -f64::MAX, 1e200, 1e155, 5e-324] {
@@ -295,6 +481,12 @@ fn huge_numbers_are_refused_or_harmless() {
             }
             let mut header = header.clone();
             header["bias"] = json!(huge);
+            if let Some(members) = header.get_mut("members") {
+                for member in members.as_array_mut().unwrap() {
+                    let pairs = member["bias"].as_array().unwrap().len();
+                    member["bias"] = json!(vec![huge; pairs]);
+                }
+            }
             header["scaler"]["mean"][0] = json!(huge);
             header["scaler"]["scale"][0] = json!(huge.abs());
             if let Ok(model) = Model::from_bytes(&rebuilt(&header, &arrays)) {
@@ -353,7 +545,20 @@ fn odd_value() -> impl Strategy<Value = Value> {
     ]);
     let integers = prop::sample::select(vec![0, 1, 2, 3, 1000, u64::MAX, 1 << 63, 1 << 32]);
     let texts = prop::sample::select(vec![
-        "", "a", "full", "sphere", "diagonal", "rank=1", "rank=3", "number", "impute", "drop", "\0",
+        "",
+        "a",
+        "full",
+        "sphere",
+        "diagonal",
+        "rank=1",
+        "rank=3",
+        "gaussian",
+        "laplacian",
+        "number",
+        "ignored",
+        "impute",
+        "drop",
+        "\0",
     ]);
     prop_oneof![
         numbers.prop_map(|v| json!(v)),
@@ -376,23 +581,32 @@ proptest! {
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200), len in any::<u64>()) {
         prop_assert!(Model::from_bytes(&bytes).is_err());
-        prop_assert!(Model::from_bytes(&file(2, len % 300, &bytes)).is_err());
-        prop_assert!(Model::from_bytes(&file(2, len, &bytes)).is_err());
+        for version in [2, 6] {
+            prop_assert!(Model::from_bytes(&file(version, len % 300, &bytes)).is_err());
+            prop_assert!(Model::from_bytes(&file(version, len, &bytes)).is_err());
+        }
     }
 }
 
 #[test]
 fn mutated_headers_and_arrays() {
-    let originals: Vec<(Value, Vec<f64>)> =
-        [numbers(Form::Sphere), numbers(Form::Full), numbers(Form::Rank(2)), table()]
-            .iter()
-            .map(|bytes| parts(bytes))
-            .collect();
+    let originals: Vec<(Value, Vec<f64>)> = [
+        numbers(Form::Sphere),
+        numbers(Form::Full),
+        numbers(Form::Rank(2)),
+        table(),
+        mean(2),
+        mean(3),
+        rough(),
+    ]
+    .iter()
+    .map(|bytes| parts(bytes))
+    .collect();
     let mutations =
         prop::collection::vec((any::<prop::sample::Index>(), odd_value(), 0..4u8), 1..4);
     let numbers = prop::collection::vec((any::<prop::sample::Index>(), any::<f64>()), 0..3);
     let config =
-        ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() };
+        ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() };
     let loaded = std::cell::Cell::new(0);
     let strategy = (0..originals.len(), mutations, numbers);
     proptest!(config, |((which, mutations, numbers) in strategy)| {
@@ -416,6 +630,12 @@ fn mutated_headers_and_arrays() {
         if let Ok(model) = Model::from_bytes(&rebuilt(&header, &arrays)) {
             loaded.set(loaded.get() + 1);
             assert_usable(&model);
+            // A map takes its time. It is drawn, or it is an error, but no panic.
+            if loaded.get() % 10 == 1 {
+                let d = model.schema().width();
+                let x = Matrix::from_fn(6, d, |i, k| (i * i + k) as f64 - 3.0);
+                let _ = Map::new(&model, &x, None);
+            }
         }
     });
     // Some mutations do no harm: were none loaded, the test would test nothing.

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use svml::data::{Dataset, Encoded, Kind, Missing, ReadOptions};
+use svml::data::{Categories, Dataset, Encoded, Kind, Missing, ReadOptions};
 
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("SVML_DATA").map_or_else(
@@ -22,9 +22,14 @@ fn folder() -> Option<PathBuf> {
     None
 }
 
+/// A column of text as one column of codes, as in the paper.
 fn read(path: &Path, missing: Missing) -> Dataset {
-    let options = ReadOptions { missing, ..ReadOptions::default() };
-    let data = Dataset::from_path(path, &options).unwrap();
+    let categories = Categories::Codes;
+    read_with(path, &ReadOptions { missing, categories, ..ReadOptions::default() })
+}
+
+fn read_with(path: &Path, options: &ReadOptions) -> Dataset {
+    let data = Dataset::from_path(path, options).unwrap();
     data.schema().validate().unwrap();
     data.check_missing().unwrap();
     data
@@ -109,6 +114,13 @@ fn categories_of_credit() {
     assert_eq!(credit.schema().columns()[0].kind.levels(), ["a", "b"]);
     assert_eq!(credit.schema().encoded_kinds()[1], Encoded::Number);
     assert_eq!(&credit.x().row(0)[..3], [1.0, 30.83, 0.0]);
+    // Unless told otherwise a column for each category.
+    let options = ReadOptions { missing: Missing::Drop, ..ReadOptions::default() };
+    let each = read_with(&folder.join("credit/crx.data"), &options);
+    let levels: usize =
+        texts.iter().map(|k| each.schema().columns()[k - 1].kind.levels().len()).sum();
+    assert_eq!((each.columns(), each.columns()), (46, 15 - texts.len() + levels));
+    assert_eq!(&each.x().row(0)[..4], [0.0, 1.0, 30.83, 0.0]);
 }
 
 #[test]

@@ -54,9 +54,8 @@ fn three_seven_and_twenty_six_classes() {
 
 #[test]
 fn the_metric_pays() {
-    for (classes, rows) in [(3, 300), (7, 500), (26, 1000)] {
+    for (classes, rows, draws) in [(3, 300, 4), (7, 500, 16), (26, 1000, 4)] {
         let (mut learned, mut euclidean) = (0.0, 0.0);
-        let draws = 4;
         for seed in 0..draws {
             let generator = Generator { seed, rotation_seed: seed, ..generator(classes, rows) };
             let train = generator.generate().unwrap().data;
@@ -131,11 +130,17 @@ fn rare_classes() {
 #[test]
 fn two_classes_are_one_machine() {
     let data = Generator::default().generate().unwrap().data;
-    let model = Model::fit(&data, Svml::default()).unwrap();
-    let values = model.decision(data.x()).unwrap();
-    assert_eq!((values.cols(), model.beta().rows(), model.bias().len()), (1, 1, 1));
-    let by_sign: Vec<usize> = values.as_slice().iter().map(|h| usize::from(*h > 0.0)).collect();
-    assert_eq!(model.predict(data.x()).unwrap(), by_sign);
+    let one = Svml { form: Form::Diagonal.into(), ..Svml::default() };
+    for params in [one, Svml::default()] {
+        let model = Model::fit(&data, params).unwrap();
+        let values = model.decision(data.x()).unwrap();
+        assert_eq!(values.cols(), 1);
+        for member in model.members() {
+            assert_eq!((member.beta().rows(), member.bias().len()), (1, 1));
+        }
+        let by_sign: Vec<usize> = values.as_slice().iter().map(|h| usize::from(*h > 0.0)).collect();
+        assert_eq!(model.predict(data.x()).unwrap(), by_sign);
+    }
 }
 
 /// Renaming the classes in an order-preserving way changes no bit of the decisions; reading the same

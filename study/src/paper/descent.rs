@@ -2,7 +2,7 @@
 //! keep: the metric of every step and the error on test rows.
 
 use svml::data::Scaler;
-use svml::internals::folds::{content_order, train_valid_stop};
+use svml::internals::folds::{Dealt, content_order, train_valid_stop};
 use svml::internals::loss::{Loss, zero_one};
 use svml::internals::multiclass::{PairwiseSvms, decide, vote};
 use svml::internals::optimise::Objective;
@@ -102,13 +102,14 @@ pub fn path(rows: &Rows, form: Form, params: &Svml) -> Result<Path> {
 /// Plain gradient descent with a full metric on the same objective: `steps` steps against the gradient, each
 /// `rate` times its length, whatever becomes of the loss.
 pub fn plain(rows: &Rows, params: &Svml, rate: f64, steps: usize) -> Result<Path> {
-    let split = train_valid_stop(&rows.class);
-    let trained = split.train.len();
-    let (train, valid) = (rows.labelled(&split.train, 0), rows.labelled(&split.valid, trained));
+    let split = train_valid_stop(Dealt { class: &rows.class, copies: None });
+    let [train, valid, stop] = [split.train.rows, split.valid.rows, split.stop.rows];
+    let x = rows.x.select_rows(&[train.as_slice(), &valid].concat());
+    let trained = train.len();
+    let (train, valid) = (rows.labelled(&train, 0), rows.labelled(&valid, trained));
     let problems = Problems::Folds(split_pairs(&train, &valid, 2));
-    let x = rows.x.select_rows(&[split.train, split.valid].concat());
-    let stopping = rows.labelled(&split.stop, 0);
-    let x_stop = rows.x.select_rows(&split.stop);
+    let stopping = rows.labelled(&stop, 0);
+    let x_stop = rows.x.select_rows(&stop);
     let d = x.cols();
     let initial = Metric::isotropic(Form::Full, d, (d as f64).sqrt().recip())?;
     let watch = Watch::default();
@@ -118,7 +119,7 @@ pub fn plain(rows: &Rows, params: &Svml, rate: f64, steps: usize) -> Result<Path
     let outputs = |point: &Point, at: &Matrix| {
         let svms = PairwiseSvms::new(&point.evaluation.svms, 2, |row| train.class[row]);
         let mapped = point.metric.transform(&x.select_rows(&svms.support));
-        svms.outputs(&point.metric.transform(at), &mapped)
+        svms.outputs(params.kernel, &point.metric.transform(at), &mapped)
     };
     let surrogate = Loss { surrogate: params.surrogate, steepness: params.steepness };
     let mean_surrogate = |outputs: &Matrix| {

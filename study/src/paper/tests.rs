@@ -19,6 +19,7 @@ fn made_up(job: &Job) -> Measured {
         cost: Some(1.0),
         support: Some(100),
         stop: None,
+        probabilities: None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use svml::data::{Format, ReadOptions};
-use svml::{ClassWeight, Dataset, Error, Fixed, Method, Model, Remedy, Run, Svml};
+use svml::{ClassWeight, Dataset, Error, Fixed, Form, Method, Model, Remedy, Run, Svml};
 
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome, remedy_words};
@@ -24,8 +24,8 @@ Options:
 -s svm_type : 0, C-SVC (default 0; others are not supported)
 -t kernel_type : 2, radial basis function exp(-|L(x - z)|^2) (default 2; others are not supported)
 -c cost : C (default: learned with the metric; with -g, by 5-fold cross-validation)
--g gamma : gamma of exp(-gamma |x - z|^2) on the features as they are (default: a metric L is learned
-    in its place, of a form that is chosen from the data)
+-g gamma : gamma of exp(-gamma |x - z|^2) on the features as they are (default: a diagonal L is learned
+    in its place, a weight for each feature)
 -b probability_estimates : 1 to write probabilities, for two classes (default 0)
 -wi weight : C of class i is weight*C (default 1)
 -v n : n-fold cross-validation; prints the accuracy and writes nothing
@@ -33,7 +33,9 @@ Options:
 -m cachesize, -h shrinking : accepted without effect
 -e epsilon : tolerance of the termination criterion (no effect: 1e-8 is always reached)
 
-The loss is the squared hinge, so a C is not LIBSVM's C. Not supported, and refused: -d, -r, -n, -p.
+A LIBSVM model is one SVM with this kernel, so one is learned here; svml train learns the mean of several
+with other kernels as well. The loss is the squared hinge, so a C is not LIBSVM's C. Not supported, and
+refused: -d, -r, -n, -p.
 ";
 
 /// What LIBSVM's options say.
@@ -109,7 +111,9 @@ fn usage(text: &str) -> Failure {
     Failure::Usage(format!("{text}; see svml svm-train --help"))
 }
 
-/// What the options ask to fit: the kernel as given by -g, or else svml.
+/// What the options ask to fit: the kernel as given by -g, or else svml. LIBSVM's model holds one SVM with a Gaussian
+/// kernel, so a form has to be given: the diagonal, which learns how much each feature counts. A sphere would not learn
+/// that, and a full matrix has many more values than rows can tell.
 fn method(options: &Options) -> Method {
     let class_weight = match options.weights.is_empty() {
         true => ClassWeight::None,
@@ -118,7 +122,7 @@ fn method(options: &Options) -> Method {
     if let Some(gamma) = options.gamma {
         return Fixed { gamma, cost: options.cost, class_weight, ..Fixed::default() }.into();
     }
-    let params = Svml { class_weight, ..Svml::default() };
+    let params = Svml { form: Form::Diagonal.into(), class_weight, ..Svml::default() };
     match options.cost {
         Some(cost) => Svml { initial_cost: cost, learn_cost: false, ..params }.into(),
         None => params.into(),

@@ -35,8 +35,8 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         let mut progress = console.progress("step", true);
         let mut stages = Stages::new(&method);
         let mut run = Run::new().interrupt(interrupt).observer(move |step| {
-            let (form, left) = stages.at(step);
-            let text = format!("{form}{}", words::step(step));
+            let (svm, left) = stages.at(step);
+            let text = format!("{svm}{}", words::step(step));
             progress.at(step.iteration as u64, left, &text);
             ControlFlow::Continue(())
         });
@@ -74,32 +74,35 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         _ => {}
     }
     match model.report().stop {
-        Some(Stop::Interrupted) => Err(Failure::Interrupted(format!(
-            "interrupted: the best model so far, of step {}, is saved in {}",
-            model.report().best,
-            args.output
-        ))),
+        Some(Stop::Interrupted) => {
+            let of = match model.members() {
+                [_, _, ..] => "the mean of the SVMs so far".to_owned(),
+                _ => format!("the best model so far, of step {},", model.report().best),
+            };
+            let text = format!("interrupted: {of} is saved in {}", args.output);
+            Err(Failure::Interrupted(text))
+        }
         _ => Ok(()),
     }
 }
 
-/// The forms of the metric that are tried one after the other, as an observer sees them come.
+/// The SVMs that are learned one after the other, as an observer sees them come.
 struct Stages {
     /// Most steps of each.
     most: u64,
-    /// Most forms.
-    forms: u64,
+    /// Most SVMs.
+    svms: u64,
     /// First step of each that has begun.
     begun: Vec<u64>,
 }
 
 impl Stages {
     fn new(method: &MethodArg) -> Self {
-        let (most, forms) = method.method.max_steps();
-        Self { most: most as u64, forms: forms as u64, begun: Vec::new() }
+        let (most, svms) = method.method.max_steps();
+        Self { most: most as u64, svms: svms as u64, begun: Vec::new() }
     }
 
-    /// The name of the form that a step belongs to, if there is more than one, and how many steps may
+    /// Kernel and form of the SVM that a step belongs to, if there is more than one, and how many steps may
     /// follow.
     fn at(&mut self, step: &Step) -> (String, u64) {
         let now = step.iteration as u64;
@@ -107,11 +110,11 @@ impl Stages {
         if step.step_length == 0.0 && (step.svml.is_some() || self.begun.is_empty()) {
             self.begun.push(now);
         }
-        let of_form = now - self.begun.last().copied().unwrap_or(0);
-        let to_come = self.forms.saturating_sub(self.begun.len() as u64);
-        let left = self.most.saturating_sub(of_form) + to_come * (self.most + 1);
-        let name = match step.svml.and_then(|svml| svml.form) {
-            Some(form) if self.forms > 1 => format!("form {form}, "),
+        let of_svm = now - self.begun.last().copied().unwrap_or(0);
+        let to_come = self.svms.saturating_sub(self.begun.len() as u64);
+        let left = self.most.saturating_sub(of_svm) + to_come * (self.most + 1);
+        let name = match step.svml.and_then(|svml| svml.kernel.zip(svml.form)) {
+            Some((kernel, form)) if self.svms > 1 => format!("{kernel} {form}, "),
             _ => String::new(),
         };
         (name, left)
@@ -124,8 +127,11 @@ fn describe(training: &Training, console: &Console) {
     let schema = data.schema();
     let columns = schema.columns();
     let numbers = columns.iter().filter(|c| c.kind == Kind::Number).count();
-    let categories = columns.len() - numbers;
-    let mut line = format!("{name}: {} rows, {} feature columns", data.rows(), columns.len());
+    let ignored = columns.iter().filter(|c| c.kind == Kind::Ignored).count();
+    let categories = columns.len() - numbers - ignored;
+    let used = columns.len() - ignored;
+    let plural = if used == 1 { "" } else { "s" };
+    let mut line = format!("{name}: {} rows, {used} feature column{plural}", data.rows());
     let _ = match (numbers, categories) {
         (_, 0) => write!(line, " of numbers"),
         (0, _) => write!(line, " of categories"),
@@ -138,7 +144,8 @@ fn describe(training: &Training, console: &Console) {
         (_, false, _) => ", no header: columns are named x1, x2, ...",
     };
     console.note(&format!("{line}{header}"));
-    for column in columns.iter().filter(|c| c.kind != Kind::Number).take(LISTED) {
+    let is_category = |kind: &Kind| !matches!(kind, Kind::Number | Kind::Ignored);
+    for column in columns.iter().filter(|c| is_category(&c.kind)).take(LISTED) {
         let (levels, how) = match &column.kind {
             Kind::Codes { levels } => (levels, "codes"),
             Kind::OneHot { levels } => (levels, "a column of 0 and 1 each"),
@@ -154,7 +161,9 @@ fn describe(training: &Training, console: &Console) {
         ));
     }
     if categories > LISTED {
-        console.note(&format!("  ... and {} more columns of categories", categories - LISTED));
+        let more = categories - LISTED;
+        let plural = if more == 1 { "" } else { "s" };
+        console.note(&format!("  ... and {more} more column{plural} of categories"));
     }
     let counts = data.class_counts();
     let classes: Vec<String> = (data.classes().iter().zip(&counts).take(LISTED))
@@ -169,14 +178,14 @@ fn describe(training: &Training, console: &Console) {
         schema.target().name,
         classes.join(", ")
     ));
-    let text = match (text, schema.format(), categories) {
-        (Some(text), Format::Csv, 1..) => text,
+    let text = match (text, schema.format()) {
+        (Some(text), Format::Csv) if numbers < columns.len() => text,
         _ => return,
     };
     for suspect in suspects(text, options, &schema.target().name).unwrap_or_default() {
         let are = if suspect.others == 1 { "is" } else { "are" };
         console.warn(&format!(
-            "column {} became categories because {} of its {} cells {are} no number, the first '{}' in line {}; if the column should be numbers, correct the cell or write ? for a missing value",
+            "column {} was read as text because {} of its {} cells {are} no number, the first '{}' in line {}; if the column should be numbers, correct the cell or write ? for a missing value",
             suspect.column,
             suspect.others,
             suspect.numbers + suspect.others,

@@ -104,18 +104,8 @@ impl Dataset {
                     self = self.select(&complete).without_empty_classes();
                 }
             }
-            Missing::Impute => {
-                let empty = (0..self.columns()).find(|&j| self.x.col(j).all(f64::is_nan));
-                if let Some(j) = empty {
-                    return Err(Error::Data {
-                        what: format!(
-                            "column {} has no value to fill its missing values from; remove it",
-                            self.encoded_name(j)
-                        ),
-                        remedy: None,
-                    });
-                }
-            }
+            // A column without any value becomes constant, and constant columns are left out.
+            Missing::Impute => {}
         }
         Ok(self)
     }
@@ -409,8 +399,7 @@ mod tests {
         kept.check_missing().unwrap();
 
         let empty = || Dataset::new(matrix(&[&[1.0, f64::NAN]]), &["a"]).unwrap();
-        let error = empty().with_missing(Missing::Impute).unwrap_err();
-        assert!(error.to_string().contains("column x2 has no value"), "{error}");
+        assert!(empty().with_missing(Missing::Impute).is_ok());
         assert!(matches!(empty().with_missing(Missing::Drop).unwrap_err(), Error::NoRows(_)));
     }
 

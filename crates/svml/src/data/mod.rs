@@ -16,8 +16,8 @@
 //! * A column holds numbers if all its cells that are not missing are numbers. Where commas do not separate cells,
 //!   `1,5` is a number too, if the whole column can be read that way. Any other column is text, and its different
 //!   values, the levels, are sorted by bytes. Numbers beyond +-[`LIMIT`], infinities among them, are an error.
-//! * Rows without a class label are an error, or are dropped under [`Missing::Drop`]. A column that is missing
-//!   in all rows is an error.
+//! * Rows without a class label are an error, or are dropped under [`Missing::Drop`]. A column that is missing in
+//!   all rows is an error under [`Missing::Drop`]; imputed, it is constant and left out with a warning.
 //!
 //! # LIBSVM
 //!
@@ -55,10 +55,10 @@
 //! let text = "age,colour,ill\n31,red,no\n54,blue,yes\n";
 //! let data = Dataset::from_csv(text.as_bytes(), &ReadOptions::default())?;
 //! assert_eq!(data.classes(), ["no", "yes"]);
-//! assert_eq!(data.x().row(0), [31.0, 1.0]); // blue is 0, red is 1
+//! assert_eq!(data.x().row(0), [31.0, 0.0, 1.0]); // a column for blue and one for red
 //!
 //! let new = data.schema().read_csv("colour,age\nblue,40\n".as_bytes(), &ReadOptions::default())?;
-//! assert_eq!(new.x.row(0), [40.0, 0.0]);
+//! assert_eq!(new.x.row(0), [40.0, 1.0, 0.0]);
 //! # Ok::<(), svml::Error>(())
 //! ```
 
@@ -79,6 +79,7 @@ pub use generate::{Generated, Generator};
 pub use options::{Categories, Delimiter, Format, Missing, ReadOptions, Target};
 pub use prepare::ClassWeight;
 pub use read::NewRows;
+pub(crate) use sample::OwnedSample;
 pub use sample::Sample;
 #[doc(hidden)]
 pub use sample::{LabelledRows, PairRows, pairs};

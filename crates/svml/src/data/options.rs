@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 /// How a data file is read. The default finds everything from the content, takes the last column as the
-/// target, refuses missing values and codes text columns by integers.
+/// target, refuses missing values and gives text columns of few levels a column for each level.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReadOptions {
@@ -86,8 +86,11 @@ pub enum Missing {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Categories {
-    /// One column of codes 0, 1, ... in the sorted order of the levels.
+    /// One-hot for columns of at most 20 levels, codes for others; a column whose text is different in almost every
+    /// row, as that of a name or an identifier is, is left out.
     #[default]
+    Auto,
+    /// One column of codes 0, 1, ... in the sorted order of the levels.
     Codes,
     /// One column of zeros and ones for each level.
     OneHot,
@@ -128,7 +131,7 @@ words!(
     Spaces = "spaces" | " "
 );
 words!(Missing, "missing", Refuse = "refuse", Drop = "drop", Impute = "impute");
-words!(Categories, "categories", Codes = "codes", OneHot = "onehot" | "one-hot");
+words!(Categories, "categories", Auto = "auto", Codes = "codes", OneHot = "onehot" | "one-hot");
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

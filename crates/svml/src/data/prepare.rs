@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::folds::content_order;
-use super::{Dataset, Sample, Scaler};
+use super::{Dataset, Kind, Sample, Scaler};
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 
@@ -65,6 +65,8 @@ pub(crate) struct TrainingRows {
     pub class: Vec<usize>,
     /// Weight of each row, times that of its class.
     pub weight: Vec<f64>,
+    /// How many equal rows each stands for.
+    copies: Vec<u64>,
     /// For each row, the first of the identical rows of the data set that it stands for.
     pub origin: Vec<usize>,
     /// Total weight of the rows of the largest class, without the class weight.
@@ -117,6 +119,11 @@ impl TrainingRows {
                 weights.iter().sum()
             })
             .collect();
+        // A weight of 3 is the row three times; weights that are no counts say nothing of copies.
+        let counts = counted.iter().all(|&i| data.weights()[i].fract() == 0.0);
+        let copies = (groups.iter().zip(&weight))
+            .map(|(group, weight)| if counts { *weight as u64 } else { group.len() as u64 })
+            .collect();
         let x = x.select_rows(&merged);
         let class: Vec<usize> = merged.iter().map(|&i| class[i]).collect();
         let scaler = Scaler::fit(&x, &weight, &data.schema().encoded_kinds());
@@ -132,12 +139,19 @@ impl TrainingRows {
                 "between 1e-12 and 1e12",
             ));
         }
-        Ok(Self { classes, x: scaler.apply(&x), scaler, class, weight, origin, largest_class })
+        let x = scaler.apply(&x);
+        Ok(Self { classes, x, scaler, class, weight, copies, origin, largest_class })
     }
 
     /// The rows as learners see them.
     pub fn sample(&self) -> Result<Sample<'_>> {
-        Sample::new(&self.x, &self.class, &self.weight, self.classes.len())
+        let sample = Sample::new(&self.x, &self.class, &self.weight, self.classes.len())?;
+        Ok(sample.with_copies(&self.copies))
+    }
+
+    /// Number of rows, where a row that stands for several counts as these.
+    pub fn count(&self) -> u64 {
+        self.copies.iter().sum()
     }
 
     /// Whether some class has two rows that differ, so that one can validate the other.
@@ -172,6 +186,14 @@ impl TrainingRows {
     /// What the user should know about the data.
     pub fn warnings(&self, data: &Dataset) -> Vec<String> {
         let names = data.schema().encoded_names();
+        let ignored = (data.schema().columns().iter())
+            .filter(|column| column.kind == Kind::Ignored)
+            .map(|column| {
+                format!(
+                    "column {} was left out: its text is different in almost every row, as names and identifiers are; it is used if categories are read as codes",
+                    column.name
+                )
+            });
         let constant = (self.scaler.constant())
             .map(|k| format!("column {} is constant and was left out", names[k]));
         let single = (self.classes.iter().enumerate())
@@ -181,6 +203,94 @@ impl TrainingRows {
                     "class {name} has a single distinct row: how well it is recognised cannot be measured"
                 )
             });
-        constant.chain(single).collect()
+        ignored.chain(constant).chain(single).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(x: &[f64], class: &[&str], weight: &[f64]) -> TrainingRows {
+        let x = Matrix::new(x.len(), 1, x.to_vec()).unwrap();
+        let data = Dataset::new(x, class).unwrap().with_weights(weight.to_vec()).unwrap();
+        TrainingRows::new(&data, &ClassWeight::None, 0).unwrap()
+    }
+
+    /// Copies and weight of each row, by the first of the rows that it stands for.
+    fn copies(rows: &TrainingRows) -> Vec<(usize, u64, f64)> {
+        let all = rows.origin.iter().zip(&rows.copies).zip(&rows.weight);
+        let mut all: Vec<_> =
+            all.map(|((origin, copies), weight)| (*origin, *copies, *weight)).collect();
+        all.sort_by_key(|(origin, ..)| *origin);
+        all
+    }
+
+    #[test]
+    fn equal_rows_and_whole_weights_are_copies() {
+        let (x, class) = ([1.0, 2.0, 1.0, 1.0, 3.0], ["a", "b", "a", "b", "b"]);
+        // The first and the third are equal; the fourth has another label.
+        let plain = rows(&x, &class, &[1.0; 5]);
+        assert_eq!(copies(&plain), [(0, 2, 2.0), (1, 1, 1.0), (3, 1, 1.0), (4, 1, 1.0)]);
+        assert_eq!(plain.count(), 5);
+        let weighted = rows(&x, &class, &[2.0, 3.0, 1.0, 0.0, 1.0]);
+        assert_eq!(copies(&weighted), [(0, 3, 3.0), (1, 3, 3.0), (4, 1, 1.0)]);
+        assert_eq!(weighted.count(), 7);
+    }
+
+    /// A single weight that is no count, and none is taken for one.
+    #[test]
+    fn other_weights_are_not_copies() {
+        let (x, class) = ([1.0, 2.0, 1.0, 3.0], ["a", "b", "a", "b"]);
+        let fractions = rows(&x, &class, &[2.5, 4.0, 3.0, 1.0]);
+        assert_eq!(copies(&fractions), [(0, 2, 5.5), (1, 1, 4.0), (3, 1, 1.0)]);
+        assert_eq!(rows(&x, &class, &[0.5; 4]).count(), 4);
+    }
+
+    /// Class weights change what rows count, not how many there are.
+    #[test]
+    fn class_weights_make_no_copies() {
+        let x = Matrix::new(4, 1, vec![1.0, 2.0, 1.0, 3.0]).unwrap();
+        let data = Dataset::new(x, &["a", "b", "a", "a"]).unwrap();
+        let balanced = TrainingRows::new(&data, &ClassWeight::Balanced, 0).unwrap();
+        let total: f64 = balanced.weight.iter().sum();
+        assert!((total - 4.0).abs() < 1e-12);
+        assert_eq!(balanced.count(), 4);
+    }
+
+    /// The parts that rows are dealt into have their weight together, also where copies are in several.
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        use crate::data::folds::{halves, stratified, train_valid_stop};
+        let x: Vec<f64> = (0..20).map(|i| f64::from(i % 9)).collect();
+        let class: Vec<&str> = (0..20).map(|i| ["a", "b"][i % 2]).collect();
+        let weight: Vec<f64> = (0..20).map(|i| f64::from(1 + i % 4)).collect();
+        let rows = rows(&x, &class, &weight);
+        let sample = rows.sample().unwrap();
+        let check = |parts: &[&super::super::folds::Part]| {
+            let mut sums = vec![0.0; sample.rows()];
+            for part in parts {
+                let labelled = sample.part(part);
+                let selected = sample.select(part);
+                let owned = selected.sample().unwrap();
+                assert_eq!((owned.class(), owned.weight()), (&*labelled.class, &*labelled.weight));
+                for (&row, weight) in labelled.index.iter().zip(&labelled.weight) {
+                    assert!(*weight > 0.0);
+                    sums[row] += weight;
+                }
+            }
+            for (sum, weight) in sums.iter().zip(sample.weight()) {
+                assert!((sum - weight).abs() < 1e-12);
+            }
+        };
+        for fold in stratified(sample.dealt(), 3) {
+            check(&[&fold.train, &fold.valid]);
+        }
+        let folds = stratified(sample.dealt(), 4);
+        check(&folds.iter().map(|fold| &fold.valid).collect::<Vec<_>>());
+        let half = halves(sample.dealt());
+        check(&[&half.train, &half.valid]);
+        let split = train_valid_stop(sample.dealt());
+        check(&[&split.train, &split.valid, &split.stop]);
     }
 }

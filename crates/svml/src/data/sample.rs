@@ -1,6 +1,7 @@
 //! What learners see: standardised rows with their classes and weights; and selections of these rows, among
 //! them the rows of a pair of classes.
 
+use super::folds::{Dealt, Part};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
@@ -12,6 +13,8 @@ pub struct Sample<'a> {
     x: &'a Matrix,
     class: &'a [usize],
     weight: &'a [f64],
+    /// Copies that each row stands for; none: one of each.
+    copies: Option<&'a [u64]>,
     classes: usize,
 }
 
@@ -41,8 +44,19 @@ impl<'a> Sample<'a> {
             Some((what, found, expected)) => {
                 Err(Error::Shape { what: what.to_owned(), found, expected })
             }
-            None => Ok(Self { x, class, weight, classes }),
+            None => Ok(Self { x, class, weight, copies: None, classes }),
         }
+    }
+
+    /// The same rows, each standing for so many equal rows: they are dealt into folds as these would be, so that a
+    /// row may be validated by its own copies, as a new row may equal an old one.
+    pub(crate) fn with_copies(self, copies: &'a [u64]) -> Self {
+        Self { copies: Some(copies), ..self }
+    }
+
+    /// How the rows are dealt into folds.
+    pub(crate) fn dealt(&self) -> Dealt<'a> {
+        Dealt { class: self.class, copies: self.copies }
     }
 
     /// The rows. // (n, d)
@@ -85,16 +99,51 @@ impl<'a> Sample<'a> {
 
     /// All rows, with their own row indices.
     pub(crate) fn all(&self) -> LabelledRows {
-        self.some(&(0..self.rows()).collect::<Vec<_>>(), 0)
+        let (index, class, weight) =
+            ((0..self.rows()).collect(), self.class.to_vec(), self.weight.to_vec());
+        LabelledRows { index, class, weight }
     }
 
-    /// Some of the rows, whose row indices count from `first` in the order given.
-    pub(crate) fn some(&self, rows: &[usize], first: usize) -> LabelledRows {
+    /// Some of the rows, numbered as they are, each with the weight of the copies that are there.
+    pub(crate) fn part(&self, part: &Part) -> LabelledRows {
+        let share = |(&i, &copies): (&usize, &u64)| match self.copies {
+            Some(all) if all[i] != copies => self.weight[i] * (copies as f64 / all[i] as f64),
+            _ => self.weight[i],
+        };
         LabelledRows {
-            index: (first..first + rows.len()).collect(),
-            class: rows.iter().map(|&i| self.class[i]).collect(),
-            weight: rows.iter().map(|&i| self.weight[i]).collect(),
+            index: part.rows.clone(),
+            class: part.rows.iter().map(|&i| self.class[i]).collect(),
+            weight: part.rows.iter().zip(&part.copies).map(share).collect(),
         }
+    }
+
+    /// Some of the rows as rows of their own.
+    pub(crate) fn select(&self, part: &Part) -> OwnedSample {
+        let LabelledRows { class, weight, .. } = self.part(part);
+        let x = self.x.select_rows(&part.rows);
+        OwnedSample { x, class, weight, copies: part.copies.clone(), classes: self.classes }
+    }
+}
+
+/// Rows that are not borrowed.
+pub(crate) struct OwnedSample {
+    x: Matrix,
+    class: Vec<usize>,
+    weight: Vec<f64>,
+    copies: Vec<u64>,
+    classes: usize,
+}
+
+impl OwnedSample {
+    /// The class and the copies of each row.
+    pub fn dealt(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.class.iter().copied().zip(self.copies.iter().copied())
+    }
+
+    /// The rows as learners see them.
+    pub fn sample(&self) -> Result<Sample<'_>> {
+        let sample = Sample::new(&self.x, &self.class, &self.weight, self.classes)?;
+        Ok(sample.with_copies(&self.copies))
     }
 }
 
@@ -110,12 +159,18 @@ pub struct LabelledRows {
 }
 
 impl LabelledRows {
-    /// The rows at some positions.
-    pub fn at(&self, positions: &[usize]) -> Self {
+    /// The same rows, numbered from `first`.
+    pub fn numbered_from(mut self, first: usize) -> Self {
+        self.index = (first..first + self.index.len()).collect();
+        self
+    }
+
+    /// The rows from one position up to another.
+    pub fn range(&self, range: std::ops::Range<usize>) -> Self {
         Self {
-            index: positions.iter().map(|&p| self.index[p]).collect(),
-            class: positions.iter().map(|&p| self.class[p]).collect(),
-            weight: positions.iter().map(|&p| self.weight[p]).collect(),
+            index: self.index[range.clone()].to_vec(),
+            class: self.class[range.clone()].to_vec(),
+            weight: self.weight[range].to_vec(),
         }
     }
 

@@ -59,6 +59,7 @@ impl Scaler {
             means.push(centre * unit);
             scales.push(variance.sqrt() * unit);
         }
+        share_scale(&mut scales, kinds);
         Self { fill, mean: means, scale: scales }
     }
 
@@ -123,6 +124,21 @@ fn most_frequent(values: impl Iterator<Item = (f64, f64)>) -> f64 {
     let groups = sorted.chunk_by(|a, b| a.0 == b.0);
     let weighed = groups.map(|group| (group[0].0, group.iter().map(|(_, w)| w).sum::<f64>()));
     weighed.fold((0.0, 0.0), |best, group| if group.1 > best.1 { group } else { best }).0
+}
+
+/// Gives the indicator columns of one categorical column one scale, the root of the sum of their variances, so that the
+/// column counts in distances like a column of numbers, however many categories it has.
+fn share_scale(scales: &mut [f64], kinds: &[Encoded]) {
+    let mut start = 0;
+    while start < kinds.len() {
+        let end = start + kinds[start..].iter().take_while(|k| **k == kinds[start]).count();
+        if let Encoded::Indicator { .. } = kinds[start] {
+            let group = &mut scales[start..end];
+            let shared = group.iter().map(|scale| scale * scale).sum::<f64>().sqrt();
+            group.iter_mut().filter(|scale| **scale > 0.0).for_each(|scale| *scale = shared);
+        }
+        start = end;
+    }
 }
 
 /// Sets the fills of the indicator columns of each categorical column to 1 for its most frequent category

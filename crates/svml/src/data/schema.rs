@@ -48,6 +48,8 @@ pub enum Kind {
         /// The different texts, sorted by bytes.
         levels: Vec<String>,
     },
+    /// It is left out: its text is different in almost every row, as that of a name or an identifier is.
+    Ignored,
 }
 
 /// The column of class labels.
@@ -83,13 +85,14 @@ impl Kind {
         match self {
             Self::Number | Self::Codes { .. } => 1,
             Self::OneHot { levels } => levels.len(),
+            Self::Ignored => 0,
         }
     }
 
     /// The texts of a category; empty for a column of numbers.
     pub fn levels(&self) -> &[String] {
         match self {
-            Self::Number => &[],
+            Self::Number | Self::Ignored => &[],
             Self::Codes { levels } | Self::OneHot { levels } => levels,
         }
     }
@@ -138,6 +141,7 @@ impl Schema {
         for column in &self.columns {
             match &column.kind {
                 Kind::Number | Kind::Codes { .. } => names.push(column.name.clone()),
+                Kind::Ignored => {}
                 Kind::OneHot { levels } => {
                     names.extend(levels.iter().map(|level| format!("{}={level}", column.name)));
                 }
@@ -154,6 +158,7 @@ impl Schema {
                 Kind::Number => Encoded::Number,
                 Kind::Codes { .. } => Encoded::Code,
                 Kind::OneHot { .. } => Encoded::Indicator { column },
+                Kind::Ignored => continue,
             };
             kinds.extend(std::iter::repeat_n(kind, raw.kind.width()));
         }
@@ -187,7 +192,7 @@ impl Schema {
                 return refuse(format!("the name '{name}' occurs twice"));
             }
             let levels = column.kind.levels();
-            if levels.is_empty() && column.kind != Kind::Number {
+            if levels.is_empty() && !matches!(column.kind, Kind::Number | Kind::Ignored) {
                 return refuse(format!("category '{name}' has no levels"));
             }
             if levels.iter().any(String::is_empty) {

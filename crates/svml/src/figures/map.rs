@@ -18,8 +18,9 @@ use std::collections::HashSet;
 use crate::data::pairs;
 use crate::error::Result;
 use crate::learners::pca::pca;
-use crate::linalg::Matrix;
-use crate::model::Model;
+use crate::linalg::{Matrix, dot};
+use crate::metric::Kernel;
+use crate::model::{Model, SvmClassifier};
 use crate::multiclass::{decide, vote};
 
 /// Columns and rows of the grid on which the decision is known.
@@ -28,8 +29,13 @@ const GRID: (usize, usize) = (141, 111);
 const SHOWN: usize = 1500;
 /// From this share of the second eigenvalue on, a third direction counts the same as the second.
 const SAME: f64 = 0.95;
+/// Two directions of a mean of metrics stand for it if they have this share of its trace.
+const ENOUGH: f64 = 0.5;
 /// Room beside the outermost rows, as a share of the axis.
 const MARGIN: f64 = 0.07;
+/// Most rows that are moved over the map, and most terms of the expansions that are summed for that.
+const MOVED: usize = 12;
+const MOST_TERMS: usize = 300_000_000;
 /// Most rows over which the other directions are averaged.
 const AVERAGED: usize = 400;
 /// How the directions are called.
@@ -56,7 +62,7 @@ pub struct Point {
 /// A map of the rows in two dimensions, with what the model decides everywhere.
 ///
 /// The axes are the two directions of the metric that count most, so that distances on the map are distances of
-/// the metric as far as these go. The decision is known on a grid over the map; a metric without a classifier has
+/// the metric as far as these go; where no two stand out, those along which the mapped rows lie apart most. The decision is known on a grid over the map; a metric without a classifier has
 /// none.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -121,7 +127,8 @@ impl Map {
         z: &Matrix,
         basis: &Basis,
     ) -> Result<Self> {
-        let places = basis.places(&model.scaler().apply(x));
+        let u = model.scaler().apply(x);
+        let places = basis.places(&u);
         let is_support = support_rows(model, x);
         let classes = model.classes().to_vec();
         let class = |row: usize| {
@@ -149,7 +156,7 @@ impl Map {
             _ if basis.flat => 0.0,
             _ => along(y_range, k / columns, rows),
         });
-        let values = decision(model, basis, &grid, z, &places)?;
+        let values = decision(model, basis, &grid, &u, z, &places)?;
         let decided = values.as_ref().map(decide).unwrap_or_default();
         let background = values.is_some().then(|| background(model, basis).to_owned());
         let decision = values.filter(|_| classes.len() == 2).map(Matrix::into_vec);
@@ -194,7 +201,11 @@ impl Basis {
         let d = metric.features();
         let (values, _) = metric.directions();
         let value = |r: usize| values.get(r).copied().unwrap_or(0.0).max(0.0);
-        if value(2) > SAME * value(1) {
+        // Of many directions that count alike, as those of a mean often do, no two stand for the metric: then the two
+        // along which the mapped rows lie apart most do.
+        let all: f64 = (0..values.len()).map(value).sum();
+        let few = value(0) + value(1) >= ENOUGH * all;
+        if value(2) > SAME * value(1) || model.members().len() > 1 && !few {
             let leading = pca(z, &vec![1.0; z.rows()], 2)?.components();
             let l = metric.components();
             let rows = Matrix::from_fn(2, d, |r, k| {
@@ -249,6 +260,10 @@ impl Basis {
             })
             .collect();
         let others = row.iter().filter(|v| v.abs() > 1e-9 * length).count();
+        if let ([k, ..], 1) = (&order[..], others) {
+            let sign = if row[*k] < 0.0 { "\u{2212}" } else { "" };
+            return format!("{which} direction: {sign}{}", shorten(&names[*k]));
+        }
         let more = if others > terms.len() { " \u{2026}" } else { "" };
         format!("{which} direction: {}{more}", terms.join(" "))
     }
@@ -285,6 +300,7 @@ fn decision(
     model: &Model,
     basis: &Basis,
     grid: &Matrix,
+    u: &Matrix,
     z: &Matrix,
     places: &Matrix,
 ) -> Result<Option<Matrix>> {
@@ -296,12 +312,63 @@ fn decision(
     let Some(svms) = model.svms() else {
         return model.decision_among(&support_places, grid);
     };
-    let weights = match basis.exact {
-        true => vec![1.0; support.rows()],
-        false => other_directions(z, places, &svms.mapped, &support_places),
+    let gaussian = model.only_member().filter(|member| member.kernel() == Kernel::Gaussian);
+    let outputs = match gaussian {
+        Some(member) => {
+            let support_z = member.metric().transform(&support);
+            let weights = match basis.exact {
+                true => vec![1.0; support.rows()],
+                false => other_directions(z, places, &support_z, &support_places),
+            };
+            outputs(model, grid, &support_places, &weights)
+        }
+        None => mean_over_rows(svms, basis, grid, u, places),
     };
-    let outputs = outputs(model, grid, &support_places, &weights);
     Ok(Some(vote(&outputs, model.classes().len())))
+}
+
+/// The outputs of all pairs at places of the map for kernels that are no product over directions, and for means of
+/// several: the mean over some rows, each moved within the plane of the map to the place.
+fn mean_over_rows(
+    svms: &SvmClassifier,
+    basis: &Basis,
+    grid: &Matrix,
+    u: &Matrix,
+    places: &Matrix,
+) -> Matrix {
+    let terms = grid.rows() * svms.support.rows().max(1) * svms.members.len();
+    let many = (MOST_TERMS / terms.max(1)).clamp(1, MOVED).min(u.rows().max(1));
+    // A'(A A')^-1 takes a step on the map back to the features; without a second direction its row is zero.
+    let a = &basis.rows;
+    let inner = |i: usize, j: usize| dot(a.row(i), a.row(j));
+    let (p, q, r) = (inner(0, 0), inner(0, 1), inner(1, 1));
+    let determinant = p * r - q * q;
+    let back = |step: [f64; 2]| match determinant > 1e-12 * p * r && !basis.flat {
+        true => {
+            [(r * step[0] - q * step[1]) / determinant, (p * step[1] - q * step[0]) / determinant]
+        }
+        false => [if p > 0.0 { step[0] / p } else { 0.0 }, 0.0],
+    };
+    let mut mean: Option<Matrix> = None;
+    for m in 0..many {
+        // Rows in the middle of equal parts of the table.
+        let row = (2 * m + 1) * u.rows() / (2 * many).max(1);
+        let moved = Matrix::from_fn(grid.rows(), u.cols(), |g, k| {
+            let by = back([grid[(g, 0)] - places[(row, 0)], grid[(g, 1)] - places[(row, 1)]]);
+            u[(row, k)] + a[(0, k)] * by[0] + a[(1, k)] * by[1]
+        });
+        let outputs = svms.outputs(&moved);
+        match &mut mean {
+            Some(mean) => {
+                let sums = mean.as_mut_slice().iter_mut().zip(outputs.as_slice());
+                sums.for_each(|(sum, h)| *sum += h);
+            }
+            None => mean = Some(outputs),
+        }
+    }
+    let mut mean = mean.unwrap_or_default();
+    mean.as_mut_slice().iter_mut().for_each(|h| *h /= many as f64);
+    mean
 }
 
 /// w_j: the mean over rows of the kernel with support vector j in the directions off the map.
@@ -474,8 +541,49 @@ mod tests {
                 "further direction: +0.50 a +0.50 b +0.50 a feature o\u{2026} \u{2026}"
             ]
         );
-        let flat = Basis { flat: true, ..basis };
+        // A direction that is a column is named by it.
+        let rows = Matrix::from_rows(&[[0.0, 0.3, 0.0, 0.0], [-2.0, 0.0, 1e-12, 0.0]]).unwrap();
+        let columns = Basis { rows, which: [0, 1], ..basis };
+        assert_eq!(
+            [0, 1].map(|axis| columns.label(axis, &names)),
+            ["first direction: b", "second direction: \u{2212}a"]
+        );
+        let flat = Basis { flat: true, ..columns };
         assert!(flat.label(1, &names).starts_with("spread out"));
+    }
+
+    /// Two columns count most, but two others are nearly the same.
+    #[test]
+    fn where_no_two_directions_stand_for_a_mean_the_rows_say_which() {
+        let own = Generator { rows: 120, informative: 2, noise: 8, ..Default::default() };
+        let own = own.generate().unwrap().data;
+        let x = Matrix::from_fn(120, 10, |i, k| match k {
+            1 => own.x()[(i, 0)] + 0.1 * own.x()[(i, 1)],
+            k => own.x()[(i, k)],
+        });
+        let class = |i: usize| usize::from(x[(i, 3)] + 0.6 * x[(i, 4)] > 0.0);
+        let classes: Vec<usize> = (0..120).map(class).collect();
+        let data = Dataset::new(x, &classes).unwrap();
+        let fit = |params| Model::fit(&data, params).unwrap();
+        let model = fit(Svml { cross_fit: false, ..Svml::default() });
+        assert_eq!(model.members().len(), 3);
+        let values = model.acting_metric().directions().0;
+        assert!(values[2] < SAME * values[1] && values[0] + values[1] < ENOUGH, "{values:?}");
+        let map = Map::new(&model, data.x(), None).unwrap();
+        let spread = |places: &[f64]| {
+            let mean = places.iter().sum::<f64>() / places.len() as f64;
+            places.iter().map(|x| (x - mean).powi(2)).sum::<f64>()
+        };
+        let [first, second] = [|p: &Point| p.x, |p: &Point| p.y]
+            .map(|place| spread(&map.points.iter().map(place).collect::<Vec<f64>>()));
+        let z = model.transform(data.x()).unwrap();
+        for k in 0..10 {
+            let along = spread(&z.iter_rows().map(|row| row[k]).collect::<Vec<f64>>());
+            assert!(first >= along, "{k}: {along} above {first}, {second}");
+        }
+        assert!(first > second);
+        // The directions of such a metric are columns, and these are not.
+        assert!(map.axis_labels.iter().all(|label| label.contains("0.")), "{:?}", map.axis_labels);
     }
 
     #[test]

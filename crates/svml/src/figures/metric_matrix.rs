@@ -17,6 +17,8 @@ pub struct MetricMatrix {
     pub values: Matrix,
     /// How many features the model has.
     pub features: usize,
+    /// Of how many SVMs it is the mean of the M, each scaled to a trace of one; 1: it is M itself.
+    pub mean_of: usize,
 }
 
 impl MetricMatrix {
@@ -37,6 +39,7 @@ impl MetricMatrix {
             values: Matrix::from_fn(shown.len(), shown.len(), |i, j| m[(shown[i], shown[j])]),
             names: shown.iter().map(|&k| names[k].clone()).collect(),
             features: names.len(),
+            mean_of: model.members().len().max(1),
         }
     }
 }
@@ -46,6 +49,7 @@ mod tests {
     use super::*;
     use crate::data::Generator;
     use crate::method::Method;
+    use crate::svml::Svml;
 
     #[test]
     fn the_part_of_the_most_relevant_features() {
@@ -56,6 +60,7 @@ mod tests {
         assert_eq!((all.values, all.names.len()), (m.clone(), 10));
         let part = MetricMatrix::most_relevant(&model, 3);
         assert_eq!((part.names.len(), part.values.rows(), part.features), (3, 3, 10));
+        assert_eq!(part.mean_of, 1);
         let names = data.schema().encoded_names();
         let place = |name: &String| names.iter().position(|n| n == name).unwrap();
         let shown: Vec<usize> = part.names.iter().map(place).collect();
@@ -63,5 +68,7 @@ mod tests {
         let least = shown.iter().map(|&k| m[(k, k)]).fold(f64::INFINITY, f64::min);
         assert!((0..10).all(|k| shown.contains(&k) || m[(k, k)] <= least));
         assert_eq!(part.values[(0, 2)], m[(shown[0], shown[2])]);
+        let mean = Model::fit(&data, Svml { cross_fit: false, ..Svml::default() }).unwrap();
+        assert_eq!(MetricMatrix::new(&mean).mean_of, 3);
     }
 }

@@ -1,5 +1,5 @@
-//! The kernel of equation (12), k(x, z) = exp(-|L(x - z)|^2), its matrix K, and the way back from
-//! derivatives in K to a derivative in L.
+//! The kernel of equation (12), k(x, z) = exp(-|L(x - z)|^2), and two rougher ones (see [`Kernel`]), its matrix K,
+//! and the way back from derivatives in K to a derivative in L.
 //!
 //! Everything the algorithms above need of K stands in the traits [`Gram`], [`Factor`] and [`Inverse`]:
 //! products with K, solutions of systems with K_SS + ridge, and the contraction dK -> dL. They
@@ -12,8 +12,10 @@ mod dense;
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::linalg::{self, Block, Matrix, dot, exp_neg_sq_dist};
-use crate::metric::Metric;
+use crate::linalg::{
+    self, Block, Matrix, abs_dists, dot, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each, sq_dists,
+};
+use crate::metric::{Kernel, Metric};
 use crate::run::Watch;
 
 /// Makes kernel matrices.
@@ -24,6 +26,7 @@ pub trait Backend: Sync {
         x: &'a Matrix,
         cols: usize,
         metric: &Metric,
+        kernel: Kernel,
         watch: &Watch,
     ) -> Result<Box<dyn Gram + 'a>>;
 
@@ -63,8 +66,9 @@ pub trait Gram: Sync {
     /// d loss / d (values of the metric), where d loss / d K is the sum of `weights`.
     fn contract(&self, weights: &[Outer<'_>]) -> Vec<f64>;
 
-    /// sum_j v_j k(x_i, x_j) (x_i - x_j) for each of `rows`, j running over `cols`: up to the factor
-    /// -2 M the gradient of an SVM's output. // (rows, d)
+    /// sum_j v_j k'(x_i, x_j) (x_i - x_j) for each of `rows`, j running over `cols`, with k' minus the derivative of
+    /// k in the squared distance: up to the factor -2 M the gradient of an SVM's output. For the Laplacian kernel
+    /// sum_j v_j k(x_i, x_j) sign(x_i - x_j): up to a factor of minus the diagonal of L. // (rows, d)
     fn weighted_differences(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix;
 
     /// Features whose inner products are near K[rows, rows], exactly so for `landmarks` (Nystrom's): a
@@ -115,7 +119,10 @@ pub struct Outer<'a> {
 
 /// The sums of equation (1), sum_j beta_j k(x, x_j), for rows `z` and support rows `support`, both
 /// already mapped by L, and each row of coefficients in `beta`. // (rows of z, rows of beta)
-pub fn expand(z: &Matrix, support: &Matrix, beta: &Matrix) -> Matrix {
+pub fn expand(kernel: Kernel, z: &Matrix, support: &Matrix, beta: &Matrix) -> Matrix {
+    if kernel != Kernel::Gaussian {
+        return expand_by_differences(kernel, z, support, beta);
+    }
     let norms = sq_norms(support);
     let mut sums = Matrix::zeros(z.rows(), beta.rows());
     let width = beta.rows().max(1);
@@ -132,6 +139,33 @@ pub fn expand(z: &Matrix, support: &Matrix, beta: &Matrix) -> Matrix {
                 exp_neg_sq_dist(row, dot(z, z), &norms[start..start + cols]);
                 for (sum, beta) in sums.iter_mut().zip(beta.iter_rows()) {
                     *sum += dot(row, &beta[start..start + cols]);
+                }
+            }
+        }
+    });
+    sums
+}
+
+/// As [`expand`], for kernels that need differences of coordinates.
+fn expand_by_differences(kernel: Kernel, z: &Matrix, support: &Matrix, beta: &Matrix) -> Matrix {
+    let points = support.transpose();
+    let mut sums = Matrix::zeros(z.rows(), beta.rows());
+    let width = beta.rows().max(1);
+    sums.as_mut_slice().par_chunks_mut(TILE_ROWS * width).enumerate().for_each(|(t, sums)| {
+        let mut row = vec![0.0; TILE_COLS.min(support.rows())];
+        for (i, sums) in sums.chunks_exact_mut(width).enumerate() {
+            let z = z.row(t * TILE_ROWS + i);
+            for start in (0..support.rows()).step_by(TILE_COLS) {
+                let row = &mut row[..TILE_COLS.min(support.rows() - start)];
+                if kernel == Kernel::Laplacian {
+                    abs_dists(row, z, &points, start);
+                    exp_neg_each(row);
+                } else {
+                    sq_dists(row, z, &points, start);
+                    exp_neg_sqrt_each(row);
+                }
+                for (sum, beta) in sums.iter_mut().zip(beta.iter_rows()) {
+                    *sum += dot(row, &beta[start..start + row.len()]);
                 }
             }
         }

@@ -43,6 +43,27 @@ dispatch! {
 }
 
 dispatch! {
+    /// Squared distances of four points to the points of a tile, from differences of coordinates: exactly zero between
+    /// equal points. `points` has four values for each coordinate, `z` has `width`, a multiple of `LANES`.
+    fn four_sq_dists(out: &mut [f64], points: &[f64], z: &[f64], width: usize) = four_sq_dists_body
+}
+
+dispatch! {
+    /// As [`four_sq_dists`] for sums of absolute differences.
+    fn four_abs_dists(out: &mut [f64], points: &[f64], z: &[f64], width: usize) = four_abs_dists_body
+}
+
+dispatch! {
+    /// sum_j w_j |x - xs_j|.
+    fn abs_differences(w: &[f64], x: f64, xs: &[f64]) -> f64 = abs_differences_body
+}
+
+dispatch! {
+    /// sum_j w_j sign(x - xs_j), with sign(0) = 0.
+    fn sign_differences(w: &[f64], x: f64, xs: &[f64]) -> f64 = sign_differences_body
+}
+
+dispatch! {
     /// `out = m v` for a symmetric matrix m, stored row after row.
     fn symmetric_times(m: &[f64], v: &[f64], out: &mut [f64]) = symmetric_times_body
 }
@@ -57,6 +78,11 @@ dispatch! {
     /// sums of squared coordinate differences, so that equal points have distance exactly zero and a
     /// distance has the same bits in whichever column its point stands.
     fn sq_dists(out: &mut [f64], z: &[f64], points: &Matrix, first: usize) = sq_dists_body
+}
+
+dispatch! {
+    /// As [`sq_dists`] for sums of absolute differences.
+    fn abs_dists(out: &mut [f64], z: &[f64], points: &Matrix, first: usize) = abs_dists_body
 }
 
 dispatch! {
@@ -160,6 +186,85 @@ fn four_products_body<const FMA: bool>(out: &mut [f64], factors: &[f64], z: &[f6
 }
 
 #[inline(always)]
+fn four_sq_dists_body<const FMA: bool>(out: &mut [f64], points: &[f64], z: &[f64], width: usize) {
+    four_sums(out, points, z, width, |sum, difference| mul_add::<FMA>(difference, difference, sum));
+}
+
+#[inline(always)]
+fn four_abs_dists_body<const FMA: bool>(out: &mut [f64], points: &[f64], z: &[f64], width: usize) {
+    four_sums(out, points, z, width, |sum, difference| sum + difference.abs());
+}
+
+/// Adds up `add(sum, point - z)` over the coordinates. The sums of one point are an array of fixed size, which the
+/// compiler keeps in registers.
+#[inline(always)]
+fn four_sums(
+    out: &mut [f64],
+    points: &[f64],
+    z: &[f64],
+    width: usize,
+    add: impl Fn(f64, f64) -> f64,
+) {
+    for i in (0..width).step_by(LANES) {
+        let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
+        let (mut c, mut d) = ([0.0; LANES], [0.0; LANES]);
+        for (z, points) in z.chunks_exact(width).zip(points.chunks_exact(4)) {
+            let (Some(z), Some(&[p, q, r, s])) =
+                (z[i..].first_chunk::<LANES>(), points.first_chunk::<4>())
+            else {
+                return;
+            };
+            for l in 0..LANES {
+                a[l] = add(a[l], p - z[l]);
+            }
+            for l in 0..LANES {
+                b[l] = add(b[l], q - z[l]);
+            }
+            for l in 0..LANES {
+                c[l] = add(c[l], r - z[l]);
+            }
+            for l in 0..LANES {
+                d[l] = add(d[l], s - z[l]);
+            }
+        }
+        for (k, sums) in [a, b, c, d].iter().enumerate() {
+            out[k * width + i..k * width + i + LANES].copy_from_slice(sums);
+        }
+    }
+}
+
+#[inline(always)]
+fn abs_differences_body<const FMA: bool>(w: &[f64], x: f64, xs: &[f64]) -> f64 {
+    weighted_sum::<FMA>(w, xs, |other| (x - other).abs())
+}
+
+#[inline(always)]
+fn sign_differences_body<const FMA: bool>(w: &[f64], x: f64, xs: &[f64]) -> f64 {
+    weighted_sum::<FMA>(w, xs, |other| {
+        f64::from(u8::from(x > other)) - f64::from(u8::from(x < other))
+    })
+}
+
+/// sum_j w_j f(xs_j), in fixed lanes.
+#[inline(always)]
+fn weighted_sum<const FMA: bool>(w: &[f64], xs: &[f64], f: impl Fn(f64) -> f64) -> f64 {
+    let n = w.len().min(xs.len());
+    let (w, xs) = (&w[..n], &xs[..n]);
+    let mut lanes = [0.0; LANES];
+    let (blocks, others) = (w.chunks_exact(LANES), xs.chunks_exact(LANES));
+    let (rest, others_rest) = (blocks.remainder(), others.remainder());
+    for (w, xs) in blocks.zip(others) {
+        for l in 0..LANES {
+            lanes[l] = mul_add::<FMA>(w[l], f(xs[l]), lanes[l]);
+        }
+    }
+    for (l, (w, x)) in rest.iter().zip(others_rest).enumerate() {
+        lanes[l] = mul_add::<FMA>(*w, f(*x), lanes[l]);
+    }
+    lanes.iter().sum()
+}
+
+#[inline(always)]
 fn symmetric_times_body<const FMA: bool>(m: &[f64], v: &[f64], out: &mut [f64]) {
     out.fill(0.0);
     for (row, v) in m.chunks_exact(out.len().max(1)).zip(v) {
@@ -171,6 +276,17 @@ fn symmetric_times_body<const FMA: bool>(m: &[f64], v: &[f64], out: &mut [f64]) 
 fn add_outer_body<const FMA: bool>(m: &mut [f64], factor: f64, v: &[f64]) {
     for (row, left) in m.chunks_exact_mut(v.len().max(1)).zip(v) {
         add_scaled_body::<FMA>(row, factor * left, v);
+    }
+}
+
+#[inline(always)]
+fn abs_dists_body<const FMA: bool>(out: &mut [f64], z: &[f64], points: &Matrix, first: usize) {
+    out.fill(0.0);
+    let width = out.len();
+    for (z, coordinate) in z.iter().zip(points.iter_rows()) {
+        for (out, c) in out.iter_mut().zip(&coordinate[first..first + width]) {
+            *out += (z - c).abs();
+        }
     }
 }
 

@@ -45,13 +45,13 @@ pub fn cross_validate(
     let mut predicted = vec![0; data.rows()];
     let mut fold_error_rates = Vec::with_capacity(k);
     let (mut wrong, mut total) = (0.0, 0.0);
-    for fold in folds::shuffled(data.y(), k, 0) {
-        if fold.valid.is_empty() {
+    for (train, rows) in folds::shuffled(data.y(), k, 0) {
+        if rows.is_empty() {
             continue;
         }
-        let model = Model::fit(&data.select(&fold.train), &method)?;
-        let valid = data.select(&fold.valid);
-        for (&row, label) in fold.valid.iter().zip(model.predict_labels(valid.x())?) {
+        let model = Model::fit(&data.select(&train), &method)?;
+        let valid = data.select(&rows);
+        for (&row, label) in rows.iter().zip(model.predict_labels(valid.x())?) {
             // Every class of a model is one of its training data.
             predicted[row] = data.classes().iter().position(|c| c == label).unwrap_or_default();
         }

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::neighbours::Neighbours;
-use super::{Classifier, Model, Report, SvmClassifier};
+use super::{Classifier, Member, Model, Report, SvmClassifier};
 use crate::data::{Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::method::Method;
-use crate::metric::{Form, Metric};
+use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
 
 /// First bytes of a model file: a name, and bytes that a text-mode transfer would alter.
@@ -28,8 +28,14 @@ const VERSION: u32 = 3;
 const METRIC_VERSION: u32 = 4;
 /// The version of nearest neighbours.
 const NEIGHBOURS_VERSION: u32 = 5;
+/// The version of members with kernels and weights of their own.
+const MEMBERS_VERSION: u32 = 6;
 /// The latest version.
-const LATEST: u32 = NEIGHBOURS_VERSION;
+const LATEST: u32 = MEMBERS_VERSION;
+/// Most members, and most columns of members whose mean has a matrix of columns times columns: a file of a few kilobytes
+/// must not ask for gigabytes.
+const MOST_MEMBERS: usize = 100;
+const MOST_COLUMNS_OF_MEAN: usize = 1000;
 /// Magic, version, header length.
 const PREFIX: usize = 8 + 4 + 8;
 /// The checksum at the end.
@@ -41,10 +47,14 @@ struct Header {
     schema: Schema,
     classes: Vec<String>,
     scaler: Scaler,
+    /// Of the metric; of the first member from version 6 on, as C and the offsets.
     form: Form,
     cost: f64,
     #[serde(deserialize_with = "one_or_many")]
     bias: Vec<f64>,
+    /// From version 6 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    members: Vec<StoredMember>,
     support_rows: Vec<usize>,
     /// Absent in version 1.
     #[serde(default)]
@@ -53,6 +63,16 @@ struct Header {
     #[serde(default)]
     temperature: Option<f64>,
     report: Report,
+}
+
+/// A member without its arrays.
+#[derive(Clone, Serialize, Deserialize)]
+struct StoredMember {
+    weight: f64,
+    kernel: Kernel,
+    form: Form,
+    cost: f64,
+    bias: Vec<f64>,
 }
 
 /// In version 1 the offset is a number, later a list.
@@ -72,36 +92,59 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(
 }
 
 pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
-    let svms = model.svms();
+    let members = model.members();
+    // One Gaussian member needs no more than the programs that came before know.
+    let stored: Vec<StoredMember> = match members {
+        [only] if only.kernel == Kernel::Gaussian => Vec::new(),
+        members => (members.iter())
+            .map(|Member { weight, kernel, metric, cost, pairwise, .. }| StoredMember {
+                weight: *weight,
+                kernel: *kernel,
+                form: metric.form(),
+                cost: *cost,
+                bias: pairwise.bias.clone(),
+            })
+            .collect(),
+    };
+    let first = members.first();
     let header = Header {
         schema: model.schema.clone(),
         classes: model.classes.clone(),
         scaler: model.scaler.clone(),
-        form: model.metric.form(),
-        cost: svms.map_or(1.0, |svms| svms.cost),
-        bias: model.bias().to_vec(),
+        form: first.map_or(model.metric.form(), |member| member.metric.form()),
+        cost: first.map_or(1.0, |member| member.cost),
+        bias: first.map_or(Vec::new(), |member| member.bias().to_vec()),
         support_rows: model.support_rows().to_vec(),
         support_counts: match &model.classifier {
             Classifier::None => vec![0; model.classes.len()],
             _ => model.support_counts().to_vec(),
         },
-        temperature: svms.and_then(|svms| svms.temperature),
+        temperature: model.temperature(),
         report: model.report.clone(),
+        members: stored,
+    };
+    let version = match &model.classifier {
+        Classifier::None => METRIC_VERSION,
+        Classifier::Neighbours(_) => NEIGHBOURS_VERSION,
+        Classifier::Svms(_) if header.members.is_empty() => VERSION,
+        Classifier::Svms(_) => MEMBERS_VERSION,
     };
     let header = serde_json::to_vec(&header)
         .map_err(|e| Error::ModelFile(format!("the header cannot be written: {e}")))?;
     let mut bytes = Vec::new();
     bytes.extend(MAGIC);
-    let (version, last): (u32, &[f64]) = match &model.classifier {
-        Classifier::None => (METRIC_VERSION, &[]),
-        Classifier::Svms(svms) => (VERSION, svms.pairwise.beta.as_slice()),
-        Classifier::Neighbours(neighbours) => (NEIGHBOURS_VERSION, &neighbours.weight),
-    };
     bytes.extend(version.to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
     bytes.extend(&header);
-    for array in [model.metric.values(), model.support_vectors().as_slice(), last] {
-        array.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+    let mut write = |array: &[f64]| array.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+    match members.is_empty() {
+        true => write(model.metric.values()),
+        false => members.iter().for_each(|member| write(member.metric.values())),
+    }
+    write(model.support_vectors().as_slice());
+    members.iter().for_each(|member| write(member.beta().as_slice()));
+    if let Classifier::Neighbours(neighbours) = &model.classifier {
+        write(&neighbours.weight);
     }
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     Ok(bytes)
@@ -159,27 +202,33 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
         Method::Neighbours { knn, .. } => Kind::Neighbours(knn.k),
         _ => Kind::Svms,
     };
+    // The metrics that the arrays hold, as members where they belong to SVMs.
+    let members = match header.members.as_slice() {
+        [] => vec![StoredMember {
+            weight: 1.0,
+            kernel: Kernel::Gaussian,
+            form: header.form,
+            cost: header.cost,
+            bias: header.bias.clone(),
+        }],
+        _ if version < MEMBERS_VERSION || !matches!(kind, Kind::Svms) => {
+            return Err(bad(format!("members in a file of version {version}")));
+        }
+        members => members.to_vec(),
+    };
     let pair_count = match kind {
         Kind::Metric | Kind::Neighbours(_) => Some(0),
         Kind::Svms => classes.checked_mul(classes - 1).map(|count| count / 2),
     };
-    if pair_count != Some(header.bias.len()) {
-        return Err(bad(format!("{} offsets b for {classes} classes", header.bias.len())));
-    }
+    check_members(&members, pair_count, classes, d)?;
     if matches!(kind, Kind::Metric) && !header.support_rows.is_empty() {
         return Err(bad("support vectors beside a metric without a classifier".to_owned()));
     }
     if matches!(kind, Kind::Neighbours(0)) {
         return Err(bad("no neighbours that vote".to_owned()));
     }
-    let positive = |v: f64| v.is_finite() && v > 0.0;
-    if !positive(header.cost) || !header.temperature.is_none_or(positive) {
-        return Err(bad(format!("C = {}, temperature {:?}", header.cost, header.temperature)));
-    }
-    if let Form::Rank(r) = header.form
-        && r > d
-    {
-        return Err(bad(format!("rank {r} above the number of features, {d}")));
+    if !header.temperature.is_none_or(|v| v.is_finite() && v > 0.0) {
+        return Err(bad(format!("temperature {:?}", header.temperature)));
     }
     let n = header.support_rows.len();
     if header.support_rows.iter().any(|row| *row >= header.report.rows) {
@@ -190,11 +239,16 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
         return Err(bad(format!("best step {} of {steps}", header.report.best)));
     }
     // The product of sizes that the header names must be what is there.
-    let per_row = if matches!(kind, Kind::Neighbours(_)) { 1 } else { classes - 1 };
+    let per_row = match kind {
+        Kind::Neighbours(_) => Some(1),
+        _ => (classes - 1).checked_mul(members.len()),
+    };
+    let metrics =
+        members.iter().try_fold(0_usize, |sum, m| sum.checked_add(checked_len(m.form, d)?));
     let expected = (d.checked_mul(n))
-        .zip(per_row.checked_mul(n))
+        .zip(per_row.and_then(|per_row| per_row.checked_mul(n)))
         .and_then(|(support, last)| support.checked_add(last))
-        .and_then(|sum| sum.checked_add(header.form.len(d)));
+        .and_then(|sum| sum.checked_add(metrics?));
     if !arrays.len().is_multiple_of(8) || expected != Some(arrays.len() / 8) {
         return Err(bad(format!(
             "{} bytes of arrays do not fit {n} support vectors with {d} features in {classes} classes",
@@ -206,13 +260,66 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
     if let Some(value) = numbers.iter().find(|v| !v.is_finite()) {
         return Err(bad(format!("an array holds {value}")));
     }
-    let (metric, rest) = numbers.split_at(header.form.len(d));
-    let (support, last) = rest.split_at(n * d);
-    let metric = Metric::new(header.form, d, metric.to_vec())?;
-    let support = Matrix::new(n, d, support.to_vec())?;
-    let classifier = classifier(version, kind, &header, &metric, support, last)?;
+    let mut rest = numbers.as_slice();
+    let mut take = |count: usize| {
+        let (taken, left) = rest.split_at(count);
+        rest = left;
+        taken
+    };
+    let metrics: Vec<Metric> = (members.iter())
+        .map(|member| Metric::new(member.form, d, take(member.form.len(d)).to_vec()))
+        .collect::<Result<_>>()?;
+    let support = Matrix::new(n, d, take(n * d).to_vec())?;
+    let metric = Metric::mean(members.iter().map(|member| member.weight).zip(&metrics))?;
+    let stored = Stored { version, kind, header: &header, members, metrics };
+    let classifier = stored.classifier(support, rest)?;
     let Header { schema, classes, scaler, report, .. } = header;
     Ok(Model { schema, classes, scaler, metric, classifier, report })
+}
+
+/// Checks what the header says of each member.
+fn check_members(
+    members: &[StoredMember],
+    pairs: Option<usize>,
+    classes: usize,
+    d: usize,
+) -> Result<()> {
+    let bad = |message: String| Err(Error::ModelFile(message));
+    let positive = |v: f64| v.is_finite() && v > 0.0;
+    for StoredMember { weight, kernel, form, cost, bias } in members {
+        if pairs != Some(bias.len()) {
+            return bad(format!("{} offsets b for {classes} classes", bias.len()));
+        }
+        if !positive(*cost) || !positive(*weight) {
+            return bad(format!("C = {cost}, weight {weight}"));
+        }
+        if let Form::Rank(r) = form
+            && *r > d
+        {
+            return bad(format!("rank {r} above the number of features, {d}"));
+        }
+        if !kernel.allows(*form) {
+            return bad(format!("a {form} metric with the {kernel} kernel"));
+        }
+    }
+    if members.len() > MOST_MEMBERS {
+        return bad(format!("{} members, more than {MOST_MEMBERS}", members.len()));
+    }
+    let diagonal = |form: Form| matches!(form, Form::Sphere | Form::Diagonal);
+    if members.len() > 1 && d > MOST_COLUMNS_OF_MEAN && !members.iter().all(|m| diagonal(m.form)) {
+        return bad(format!("a mean of metrics of {d} features that are not diagonal"));
+    }
+    let total: f64 = members.iter().map(|member| member.weight).sum();
+    if (total - 1.0).abs() > 1e-9 {
+        return bad(format!("weights of members that add up to {total}"));
+    }
+    Ok(())
+}
+
+/// [`Form::len`], unless it overflows.
+fn checked_len(form: Form, d: usize) -> Option<usize> {
+    form.rows(d).checked_mul(d)?;
+    Some(form.len(d))
 }
 
 /// What a file holds besides the metric.
@@ -224,63 +331,78 @@ enum Kind {
     Neighbours(usize),
 }
 
-/// Builds the classifier; `last` is beta of SVMs, or the weights of neighbours.
-fn classifier(
+/// A file taken apart.
+struct Stored<'a> {
     version: u32,
     kind: Kind,
-    header: &Header,
-    metric: &Metric,
-    support: Matrix,
-    last: &[f64],
-) -> Result<Classifier> {
-    let bad = |message: String| Error::ModelFile(message);
-    let (classes, n) = (header.classes.len(), support.rows());
-    let check_counts = |counts: &[usize]| match counts.len() == classes && sum(counts) == Some(n) {
-        true => Ok(()),
-        false => {
-            Err(bad(format!("support_counts {counts:?} for {n} vectors of {classes} classes")))
-        }
-    };
-    let map = |support: &Matrix| {
-        let mapped = metric.transform(&header.scaler.apply(support));
-        match mapped.as_slice().iter().all(|v| v.is_finite()) {
-            true => Ok(mapped),
-            false => Err(bad("its support vectors overflow under its metric".to_owned())),
-        }
-    };
-    match kind {
-        Kind::Metric => {
-            check_counts(&header.support_counts)?;
-            Ok(Classifier::None)
-        }
-        Kind::Neighbours(k) => {
-            check_counts(&header.support_counts)?;
-            let mapped = map(&support)?;
-            let (rows, counts) = (header.support_rows.clone(), header.support_counts.clone());
-            Neighbours::new(k, rows, counts, last.to_vec(), support, &mapped)
-                .map(Classifier::Neighbours)
-                .map_err(|error| bad(format!("its neighbours: {error}")))
-        }
-        Kind::Svms => {
-            // The kernel lies between 0 and 1, so no decision value can be larger than this sum.
-            let largest = last.iter().chain(&header.bias).map(|b| b.abs()).sum::<f64>();
-            if !largest.is_finite() {
-                return Err(bad("its coefficients overflow".to_owned()));
+    header: &'a Header,
+    members: Vec<StoredMember>,
+    metrics: Vec<Metric>,
+}
+
+impl Stored<'_> {
+    /// Builds the classifier; `last` are the coefficients of all members, or the weights of neighbours.
+    fn classifier(self, support: Matrix, last: &[f64]) -> Result<Classifier> {
+        let bad = |message: String| Error::ModelFile(message);
+        let Self { version, kind, header, members, metrics } = self;
+        let (classes, n) = (header.classes.len(), support.rows());
+        let check_counts =
+            |counts: &[usize]| match counts.len() == classes && sum(counts) == Some(n) {
+                true => Ok(()),
+                false => Err(bad(format!(
+                    "support_counts {counts:?} for {n} vectors of {classes} classes"
+                ))),
+            };
+        let map = |metric: &Metric, support: &Matrix| {
+            let mapped = metric.transform(&header.scaler.apply(support));
+            match mapped.as_slice().iter().all(|v| v.is_finite()) {
+                true => Ok(mapped),
+                false => Err(bad("its support vectors overflow under its metric".to_owned())),
             }
-            let mut pairwise = PairwiseSvms {
-                support: header.support_rows.clone(),
-                counts: header.support_counts.clone(),
-                beta: Matrix::new(classes - 1, n, last.to_vec())?,
-                bias: header.bias.clone(),
-            };
-            let support = match version {
-                1 => sort_by_class(&mut pairwise, &support),
-                _ => support,
-            };
-            check_counts(&pairwise.counts)?;
-            let mapped = map(&support)?;
-            let (cost, temperature) = (header.cost, header.temperature);
-            Ok(Classifier::Svms(SvmClassifier { cost, pairwise, support, mapped, temperature }))
+        };
+        match kind {
+            Kind::Metric => {
+                check_counts(&header.support_counts)?;
+                Ok(Classifier::None)
+            }
+            Kind::Neighbours(k) => {
+                check_counts(&header.support_counts)?;
+                let mapped = map(&metrics[0], &support)?;
+                let (rows, counts) = (header.support_rows.clone(), header.support_counts.clone());
+                Neighbours::new(k, rows, counts, last.to_vec(), support, &mapped)
+                    .map(Classifier::Neighbours)
+                    .map_err(|error| bad(format!("its neighbours: {error}")))
+            }
+            Kind::Svms => {
+                // Kernels lie between 0 and 1, so no decision value can be larger than this sum.
+                let offsets = members.iter().flat_map(|member| &member.bias);
+                let largest = last.iter().chain(offsets).map(|b| b.abs()).sum::<f64>();
+                if !largest.is_finite() {
+                    return Err(bad("its coefficients overflow".to_owned()));
+                }
+                let mut support = support;
+                let mut built = Vec::with_capacity(members.len());
+                let betas = last.chunks(((classes - 1) * n).max(1)).map(<[f64]>::to_vec);
+                // Without support vectors there are no coefficients to cut up.
+                let betas = betas.chain(std::iter::repeat(Vec::new()));
+                for ((member, metric), beta) in members.into_iter().zip(metrics).zip(betas) {
+                    let StoredMember { weight, kernel, cost, bias, .. } = member;
+                    let mut pairwise = PairwiseSvms {
+                        support: header.support_rows.clone(),
+                        counts: header.support_counts.clone(),
+                        beta: Matrix::new(classes - 1, n, beta)?,
+                        bias,
+                    };
+                    if version == 1 {
+                        support = sort_by_class(&mut pairwise, &support);
+                    }
+                    check_counts(&pairwise.counts)?;
+                    let mapped = map(&metric, &support)?;
+                    built.push(Member { weight, kernel, metric, cost, pairwise, mapped });
+                }
+                let temperature = header.temperature;
+                Ok(Classifier::Svms(SvmClassifier { members: built, support, temperature }))
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! From a data set and a [`Method`] to a model: every way to fit stands here, one function for each.
 
+use rayon::prelude::*;
+
 use super::neighbours::Neighbours;
-use super::svms::FinalSvms;
-use super::{Classifier, Model, Report, SvmClassifier};
+use super::svms::{FinalSvms, Setting, inside_margin};
+use super::{Classifier, Member, Model, Report, SvmClassifier};
 use crate::data::prepare::TrainingRows;
 use crate::data::{ClassWeight, Dataset, Sample};
 use crate::error::{Error, Result};
@@ -10,11 +12,13 @@ use crate::grid_search::{GridSearch, grid_search};
 use crate::learners::Learner;
 use crate::linalg::Matrix;
 use crate::method::{AnyLearner, Fixed, Knn, Method};
-use crate::metric::{Form, Metric};
-use crate::run::{Run, Stop};
+use crate::metric::{Form, Kernel, Metric};
+use crate::multiclass::PairwiseSvms;
+use crate::run::{Run, Stop, Watch};
 use crate::svml::criterion::Criterion;
-use crate::svml::descent::{SvmlFit, TrainedOn};
-use crate::svml::{self, Svml};
+use crate::svml::descent::TrainedOn;
+use crate::svml::members::{self, MeanFit, MemberFit};
+use crate::svml::{FormChoice, Svml};
 
 impl Model {
     /// Learns from data by a method: [`Svml`], [`GridSearch`] or any other [`Method`].
@@ -56,7 +60,6 @@ impl Model {
 }
 
 fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -> Result<Model> {
-    let watch = run.watch().clone();
     let rows = TrainingRows::new(data, &params.class_weight, params.seed)?;
     params.validate(data.columns())?;
     let (svms, matrices) = match params.criterion {
@@ -68,19 +71,25 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     rows.check_memory(svms, matrices, params.memory_limit)?;
     let mut warnings = rows.warnings(data);
     warnings.extend(check_distinct(&rows)?);
-    let (fit, candidates) = svml::learn(&rows.sample()?, params, run)?;
-    let SvmlFit { metric, cost, svms, trained, residual, trace, best, stop } = fit;
-    // SVMs that are validated by leave-one-out are on all rows already.
-    let on_part = matches!(trained, TrainedOn::Part { .. });
-    let again = match params.refit && stop != Stop::Interrupted && on_part {
-        true => match FinalSvms::train(&rows, &metric, cost, Some(&svms), &watch) {
-            Ok(trained) => Some(trained),
-            Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => None,
-            Err(error) => return Err(error),
-        },
-        false => None,
+    let sample = rows.sample()?;
+    let learned = match params.form {
+        FormChoice::Auto => members::learn(&sample, params, run)?,
+        FormChoice::Fixed(form) => members::learn_one(&sample, form, params, run)?,
     };
-    let refitted = again.is_some() || !on_part;
+    let MeanFit { members, honest, candidates, trace, best, stop } = learned;
+    if honest.is_some_and(|honest| honest.is_no_better_than_guessing()) {
+        warnings.push(
+            "on rows that were not used to learn the model is no better than always naming the most frequent class"
+                .to_owned(),
+        );
+    }
+    let watch = run.watch();
+    let train = |member| final_svms(&rows, params, member, stop, honest.is_none(), watch);
+    let trained: Vec<Trained> = match sample.rows() < members::BESIDE_EACH_OTHER {
+        true => members.par_iter().map(train).collect::<Result<_>>()?,
+        false => members.iter().map(train).collect::<Result<_>>()?,
+    };
+    let refitted = trained.iter().all(|member| member.on_all_rows);
     if params.refit && !refitted {
         let cause = match stop.is_early() {
             true => "learning was stopped before the final SVM could be trained on all rows",
@@ -90,25 +99,63 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
         };
         warnings.push(format!("{cause}; the model uses the SVM trained on part of them"));
     }
-    let svms = match (again, trained) {
-        (Some(svms), _) => svms,
-        (None, TrainedOn::All { left_out }) => {
-            FinalSvms::left_out(&rows, &metric, svms, residual, &left_out)?
-        }
-        (None, TrainedOn::Part { unseen }) => {
-            FinalSvms::on_part(&rows, &metric, svms, residual, &unseen)
-        }
-    };
+    // Without rows to fit one to, the temperatures of the members are as good as any.
+    let own = trained.iter().filter_map(|member| member.svms.temperature).fold(None, |sum, t| {
+        Some(sum.map_or((t, 1.0), |(sum, count): (f64, f64)| (sum + t, count + 1.0)))
+    });
+    let temperature =
+        honest.map(|honest| honest.temperature).or(own.map(|(sum, count)| sum / count));
     let report = Report {
         trace,
         candidates,
+        honest,
         best,
         stop: Some(stop),
         refitted,
         warnings,
         ..Report::without_steps(method, data, &rows)
     };
-    Ok(assemble_svms(rows, data, metric, cost, svms, report))
+    assemble_svms(rows, data, trained, temperature, report)
+}
+
+/// The SVMs of a member: trained on all rows if that is wanted and there is time, else those that it was learned with.
+fn final_svms(
+    rows: &TrainingRows,
+    params: &Svml,
+    member: &MemberFit,
+    stop: Stop,
+    calibrate: bool,
+    watch: &Watch,
+) -> Result<Trained> {
+    let MemberFit { kernel, weight, cost, likely_support, fit } = member;
+    let (kernel, weight, metric) = (*kernel, *weight, fit.metric.clone());
+    // SVMs that are validated by leave-one-out are on all rows already.
+    let on_all = matches!(fit.trained, TrainedOn::All { .. }) && *cost == fit.cost;
+    let learned = Setting { kernel, metric: &fit.metric, cost: fit.cost };
+    if params.refit && !on_all && stop != Stop::Interrupted {
+        let guess = match likely_support.is_empty() {
+            true => inside_margin(rows, learned, &fit.svms)?,
+            false => likely_support.clone(),
+        };
+        let setting = Setting { cost: *cost, ..learned };
+        match FinalSvms::train(rows, setting, &guess, calibrate, watch) {
+            Ok(svms) => {
+                let cost = *cost;
+                return Ok(Trained { weight, kernel, metric, cost, svms, on_all_rows: true });
+            }
+            Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let (svms, residual) = (fit.svms.clone(), fit.residual);
+    let svms = match &fit.trained {
+        TrainedOn::Part { unseen } => FinalSvms::on_part(rows, learned, svms, residual, unseen),
+        TrainedOn::All { left_out } => {
+            FinalSvms::left_out(rows, learned, svms, residual, left_out)?
+        }
+    };
+    let on_all_rows = matches!(fit.trained, TrainedOn::All { .. });
+    Ok(Trained { weight, kernel, metric, cost: fit.cost, svms, on_all_rows })
 }
 
 /// Refuses data of which every class is a single row; warns if that row occurs many times over.
@@ -136,11 +183,10 @@ fn fit_euclidean(
 ) -> Result<Model> {
     let watch = run.watch();
     let rows = TrainingRows::new(data, &grid.class_weight, grid.seed)?;
-    check_grid(&rows, data, grid)?;
+    check_grid(&rows, grid)?;
     let choice = grid_search(&rows.sample()?, grid, watch)?;
-    let svms = FinalSvms::train(&rows, &choice.metric, choice.cost, None, watch)?;
     let report = Report::without_steps(method, data, &rows);
-    Ok(assemble_svms(rows, data, choice.metric, choice.cost, svms, report))
+    train_gaussian(rows, data, choice.metric, choice.cost, report, watch)
 }
 
 /// On the features as they are the kernel is that of a diagonal metric which undoes the scaling.
@@ -162,9 +208,8 @@ fn fit_fixed(data: &Dataset, method: &Method, fixed: &Fixed, run: &mut Run<'_>) 
             grid_search(&rows.sample()?.mapped(&z), &grid, watch)?.cost
         }
     };
-    let svms = FinalSvms::train(&rows, &metric, cost, None, watch)?;
     let report = Report::without_steps(method, data, &rows);
-    Ok(assemble_svms(rows, data, metric, cost, svms, report))
+    train_gaussian(rows, data, metric, cost, report, watch)
 }
 
 /// Mapped rows are scaled so that the mean square of their distance from their mean is r, the number of
@@ -180,7 +225,7 @@ fn fit_svm_after(
 ) -> Result<Model> {
     let rows = TrainingRows::new(data, &grid.class_weight, grid.seed)?;
     learner.validate(data.columns())?;
-    check_grid(&rows, data, grid)?;
+    check_grid(&rows, grid)?;
     let sample = rows.sample()?;
     let learned = learner.learn(&sample, &mut run.first_half())?;
     let watch = run.watch();
@@ -191,9 +236,8 @@ fn fit_svm_after(
     let inverse_width = choice.metric.values().first().copied().unwrap_or(1.0);
     let values = learned.metric.values().iter().map(|l| l * scale * inverse_width).collect();
     let metric = Metric::new(learned.metric.form(), learned.metric.features(), values)?;
-    let svms = FinalSvms::train(&rows, &metric, choice.cost, None, watch)?;
     let report = Report::of_learner(method, data, &rows, &learned);
-    Ok(assemble_svms(rows, data, metric, choice.cost, svms, report))
+    train_gaussian(rows, data, metric, choice.cost, report, watch)
 }
 
 fn fit_neighbours(
@@ -246,10 +290,12 @@ fn fit_metric(
 }
 
 /// Refuses a grid that these rows or the memory limit do not allow.
-fn check_grid(rows: &TrainingRows, data: &Dataset, grid: &GridSearch) -> Result<()> {
+fn check_grid(rows: &TrainingRows, grid: &GridSearch) -> Result<()> {
     grid.validate()?;
-    if grid.folds > data.rows().max(2) {
-        let bound = format!("at most the number of rows, {}", data.rows());
+    // A row of weight 3 is three rows here too.
+    let count = rows.count();
+    if grid.folds as u64 > count.max(2) {
+        let bound = format!("at most the number of rows, {count}");
         return Err(Error::parameter("folds", grid.folds, bound));
     }
     rows.check_memory(grid.folds, 1, grid.memory_limit)
@@ -283,23 +329,65 @@ fn filled_rows(data: &Dataset, rows: &TrainingRows, chosen: &[usize]) -> Matrix 
     kept
 }
 
-fn assemble_svms(
+/// Trains one SVM for each pair of classes on all rows, with a Gaussian kernel.
+fn train_gaussian(
     rows: TrainingRows,
     data: &Dataset,
     metric: Metric,
     cost: f64,
-    svms: FinalSvms,
     report: Report,
-) -> Model {
-    let report = Report { residual: svms.residual, ..report };
-    let mut pairwise = svms.pairwise(&rows);
-    pairwise.support.iter_mut().for_each(|row| *row = rows.origin[*row]);
-    let support = filled_rows(data, &rows, &pairwise.support);
-    let mapped = metric.transform(&rows.scaler.apply(&support));
-    let temperature = Some(svms.temperature);
-    let classifier =
-        Classifier::Svms(SvmClassifier { cost, pairwise, support, mapped, temperature });
-    assemble(rows, data, metric, classifier, report)
+    watch: &Watch,
+) -> Result<Model> {
+    let kernel = Kernel::Gaussian;
+    let setting = Setting { kernel, metric: &metric, cost };
+    let svms = FinalSvms::train(&rows, setting, &[], true, watch)?;
+    let temperature = svms.temperature;
+    let member = Trained { weight: 1.0, kernel, metric, cost, svms, on_all_rows: true };
+    assemble_svms(rows, data, vec![member], temperature, report)
+}
+
+/// A member with its final SVMs.
+struct Trained {
+    weight: f64,
+    kernel: Kernel,
+    metric: Metric,
+    cost: f64,
+    svms: FinalSvms,
+    /// Whether these were trained on all rows.
+    on_all_rows: bool,
+}
+
+fn assemble_svms(
+    rows: TrainingRows,
+    data: &Dataset,
+    members: Vec<Trained>,
+    temperature: Option<f64>,
+    report: Report,
+) -> Result<Model> {
+    let residual = members.iter().map(|member| member.svms.residual).fold(0.0, f64::max);
+    let report = Report { residual, ..report };
+    // All members are kept over one set of support vectors.
+    let all = || members.iter().flat_map(|member| &member.svms.svms).flat_map(|svm| &svm.support);
+    let classes = rows.classes.len();
+    let mut kept: Vec<PairwiseSvms> = (members.iter())
+        .map(|Trained { svms, .. }| {
+            PairwiseSvms::over(all().copied(), &svms.svms, classes, |row| rows.class[row])
+        })
+        .collect();
+    for pairwise in &mut kept {
+        pairwise.support.iter_mut().for_each(|row| *row = rows.origin[*row]);
+    }
+    let support = filled_rows(data, &rows, kept.first().map_or(&[], |first| &first.support));
+    let standardised = rows.scaler.apply(&support);
+    let metric = Metric::mean(members.iter().map(|member| (member.weight, &member.metric)))?;
+    let members = (members.into_iter().zip(kept))
+        .map(|(Trained { weight, kernel, metric, cost, .. }, pairwise)| {
+            let mapped = metric.transform(&standardised);
+            Member { weight, kernel, metric, cost, pairwise, mapped }
+        })
+        .collect();
+    let classifier = Classifier::Svms(SvmClassifier { members, support, temperature });
+    Ok(assemble(rows, data, metric, classifier, report))
 }
 
 fn assemble(

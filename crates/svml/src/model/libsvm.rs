@@ -8,10 +8,11 @@
 
 use std::fmt::Write;
 
-use super::Model;
+use super::{Member, Model};
 use crate::data::pairs;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
+use crate::metric::Kernel;
 
 /// A model in LIBSVM's text format, for rows that [`Model::transform`] has mapped.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,10 +43,9 @@ impl Model {
     /// Where the vote of several classes ties, LIBSVM takes the first class and the model the one with
     /// the larger sum.
     pub fn to_libsvm(&self, probabilities: bool) -> Result<LibsvmModel> {
-        let Some(svms) = self.svms() else {
-            return Err(Error::Unsupported(
-                "only SVMs can be written as a LIBSVM model; this model has none".to_owned(),
-            ));
+        let gaussian = |member: &&Member| member.kernel == Kernel::Gaussian;
+        let Some(svms) = self.only_member().filter(gaussian) else {
+            return Err(Error::NotForLibsvm);
         };
         let (labels, own_labels) = self.libsvm_labels();
         let classes = labels.len();
@@ -62,7 +62,7 @@ impl Model {
         }
         text.push_str("\nlabel");
         labels.iter().rev().for_each(|label| text.push_str(&format!(" {label}")));
-        if let (2, Some(temperature)) = (classes, svms.temperature.filter(|_| probabilities)) {
+        if let (2, Some(temperature)) = (classes, self.temperature().filter(|_| probabilities)) {
             // p(first) = 1 / (1 + exp(A h + B)).
             let _ = write!(text, "\nprobA {:e}\nprobB 0", -temperature.recip());
         }
@@ -107,7 +107,7 @@ fn write_entries(text: &mut String, row: &[f64]) {
 mod tests {
     use super::*;
     use crate::data::{Dataset, Generator};
-    use crate::{GridSearch, Svml};
+    use crate::{Form, GridSearch, Svml};
 
     /// What LIBSVM computes from the text, by its own rules: one value for each pair.
     fn decision_values(text: &str, z: &[f64]) -> Vec<f64> {
@@ -145,13 +145,14 @@ mod tests {
         for classes in [2, 4] {
             let generator = Generator { rows: 150, classes, ..Default::default() };
             let data = generator.generate().unwrap().data;
-            let model = Model::fit(&data, Svml::default()).unwrap();
+            let model =
+                Model::fit(&data, Svml { form: Form::Diagonal.into(), ..Svml::default() }).unwrap();
             let exported = model.to_libsvm(true).unwrap();
             assert!(!exported.own_labels);
             assert_eq!(exported.labels.len(), classes);
             let z = model.transform(data.x()).unwrap();
-            let svms = model.svms().unwrap();
-            let ours = svms.pairwise.outputs(&z, &svms.mapped);
+            let svms = model.only_member().unwrap();
+            let ours = svms.pairwise.outputs(Kernel::Gaussian, &z, &svms.mapped);
             // Rounding is that of sums of beta.
             let size: f64 = model.beta().as_slice().iter().map(|beta| beta.abs()).sum();
             let numbered: Vec<(usize, usize)> = pairs(classes);

@@ -23,7 +23,7 @@ use crate::calibrate;
 use crate::data::{Dataset, Missing, Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::metric::{Form, Metric};
+use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, vote};
 use neighbours::Neighbours;
 
@@ -47,19 +47,82 @@ enum Classifier {
     Neighbours(Neighbours),
 }
 
-/// SVMs, one for each pair of classes.
+/// The weighted mean of one or more members, all over the same support vectors.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SvmClassifier {
-    /// C.
-    pub cost: f64,
-    /// Support rows are rows of the training data.
-    pub pairwise: PairwiseSvms,
-    /// The support rows, encoded, with missing values filled, not scaled. // (|S|, d)
+    /// At least one; their weights add up to one.
+    pub members: Vec<Member>,
+    /// The support rows of any member, encoded, with missing values filled, not scaled. // (|S|, d)
     pub support: Matrix,
-    /// The support rows mapped by the metric. // (|S|, rank)
-    pub mapped: Matrix,
     /// Of the probabilities; files of the first format have none.
     pub temperature: Option<f64>,
+}
+
+/// A member of a model: SVMs, one for each pair of classes, with a kernel, a metric and a C of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    weight: f64,
+    kernel: Kernel,
+    metric: Metric,
+    cost: f64,
+    /// Support rows are rows of the training data, and the same for all members.
+    pairwise: PairwiseSvms,
+    /// The support rows mapped by the metric. // (|S|, rank)
+    mapped: Matrix,
+}
+
+impl Member {
+    /// Its share in the mean.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// Its kernel.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// Its metric, on standardised features.
+    pub fn metric(&self) -> &Metric {
+        &self.metric
+    }
+
+    /// C.
+    pub fn cost(&self) -> f64 {
+        self.cost
+    }
+
+    /// beta_j = alpha_j y_j of the support vectors of the model, as LIBSVM lays them out: for one of class c, in the
+    /// SVMs of c with the other classes in order; 0 for those of other members. // (classes - 1, |S|)
+    pub fn beta(&self) -> &Matrix {
+        &self.pairwise.beta
+    }
+
+    /// The offset b of each pair of classes: (0, 1), (0, 2), .., (1, 2), ..
+    pub fn bias(&self) -> &[f64] {
+        &self.pairwise.bias
+    }
+
+    /// The outputs of all pairs at standardised rows. // (rows, pairs)
+    fn outputs(&self, u: &Matrix) -> Matrix {
+        self.pairwise.outputs(self.kernel, &self.metric.transform(u), &self.mapped)
+    }
+}
+
+impl SvmClassifier {
+    /// The weighted mean of the members' outputs at standardised rows. // (rows, pairs)
+    pub fn outputs(&self, u: &Matrix) -> Matrix {
+        if let [only] = self.members.as_slice() {
+            return only.outputs(u);
+        }
+        let mut mean = Matrix::zeros(u.rows(), self.members[0].bias().len());
+        for member in &self.members {
+            let outputs = member.outputs(u);
+            let sums = mean.as_mut_slice().iter_mut().zip(outputs.as_slice());
+            sums.for_each(|(sum, h)| *sum += member.weight * h);
+        }
+        mean
+    }
 }
 
 static EMPTY: Matrix = Matrix::empty();
@@ -79,13 +142,14 @@ impl Model {
     /// More classes have one each, of which the largest decides: for SVMs the number of pairs won plus a
     /// fraction for their outputs, for nearest neighbours the share of votes. // (n, classes)
     pub fn decision(&self, x: &Matrix) -> Result<Matrix> {
-        let z = self.transform(x)?;
+        self.check(x)?;
+        let u = self.scaler.apply(x);
         match &self.classifier {
             Classifier::None => Err(Error::NotAClassifier),
-            Classifier::Svms(svms) => {
-                Ok(vote(&svms.pairwise.outputs(&z, &svms.mapped), self.classes.len()))
+            Classifier::Svms(svms) => Ok(vote(&svms.outputs(&u), self.classes.len())),
+            Classifier::Neighbours(neighbours) => {
+                Ok(difference(neighbours.votes(&self.metric.transform(&u))))
             }
-            Classifier::Neighbours(neighbours) => Ok(difference(neighbours.votes(&z))),
         }
     }
 
@@ -211,7 +275,8 @@ impl Model {
         &self.scaler
     }
 
-    /// The metric on standardised features. Columns that were constant in training, and so are left out,
+    /// The metric on standardised features; of several members the mean of their M = L'L, each scaled to a trace of
+    /// one, with their weights. Columns that were constant in training, and so are left out,
     /// are zero in every row that it is applied to; [`Model::relevance`] gives them no weight.
     pub fn metric(&self) -> &Metric {
         &self.metric
@@ -251,9 +316,22 @@ impl Model {
         Matrix::from_fn(l.rows(), l.cols(), |i, k| l[(i, k)] / unit(k))
     }
 
-    /// C of the SVMs, if it has any.
+    /// The members of the mean; none for a model without SVMs.
+    pub fn members(&self) -> &[Member] {
+        self.svms().map_or(&[], |svms| &svms.members)
+    }
+
+    /// C, of a model of one member.
     pub fn cost(&self) -> Option<f64> {
-        self.svms().map(|svms| svms.cost)
+        self.only_member().map(|member| member.cost)
+    }
+
+    /// The member of a model that has one.
+    pub(crate) fn only_member(&self) -> Option<&Member> {
+        match self.members() {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// Rows of the training data that are support vectors, class after class; those that vote, for nearest
@@ -261,7 +339,7 @@ impl Model {
     pub fn support_rows(&self) -> &[usize] {
         match &self.classifier {
             Classifier::None => &[],
-            Classifier::Svms(svms) => &svms.pairwise.support,
+            Classifier::Svms(svms) => &svms.members[0].pairwise.support,
             Classifier::Neighbours(neighbours) => &neighbours.rows,
         }
     }
@@ -270,7 +348,7 @@ impl Model {
     pub fn support_counts(&self) -> &[usize] {
         match &self.classifier {
             Classifier::None => &[],
-            Classifier::Svms(svms) => &svms.pairwise.counts,
+            Classifier::Svms(svms) => &svms.members[0].pairwise.counts,
             Classifier::Neighbours(neighbours) => &neighbours.counts,
         }
     }
@@ -284,15 +362,14 @@ impl Model {
         }
     }
 
-    /// beta_j = alpha_j y_j of the support vectors, as LIBSVM lays them out: for one of class c, in the
-    /// SVMs of c with the other classes in order; empty without SVMs. // (classes - 1, |S|)
+    /// The coefficients of a model of one member: see [`Member::beta`]. // (classes - 1, |S|)
     pub fn beta(&self) -> &Matrix {
-        self.svms().map_or(&EMPTY, |svms| &svms.pairwise.beta)
+        self.only_member().map_or(&EMPTY, Member::beta)
     }
 
-    /// The offset b of each pair of classes: (0, 1), (0, 2), .., (1, 2), ..; empty without SVMs.
+    /// The offsets of a model of one member: see [`Member::bias`].
     pub fn bias(&self) -> &[f64] {
-        self.svms().map_or(&[], |svms| &svms.pairwise.bias)
+        self.only_member().map_or(&[], Member::bias)
     }
 
     /// The temperature of the probabilities, if they come from SVMs.
@@ -320,8 +397,14 @@ impl fmt::Display for Model {
         match &self.classifier {
             Classifier::None => writeln!(f, ", without a classifier")?,
             Classifier::Svms(svms) => {
-                let (cost, count) = (svms.cost, svms.support.rows());
-                writeln!(f, ", SVM with C = {cost:.3} and {count} support vectors")?;
+                let (many, count) = (svms.members.len(), svms.support.rows());
+                let of =
+                    if many == 1 { "one SVM".to_owned() } else { format!("mean of {many} SVMs") };
+                writeln!(f, ", {of}, {count} support vectors")?;
+                for Member { weight, kernel, metric, cost, .. } in &svms.members {
+                    let form = metric.form();
+                    writeln!(f, "  {weight:.2} of {kernel} kernel, {form} metric, C = {cost:.3}")?;
+                }
             }
             Classifier::Neighbours(neighbours) => {
                 let count = neighbours.rows.len();

@@ -8,9 +8,9 @@ use crate::data::Dataset;
 use crate::data::prepare::TrainingRows;
 use crate::learners::Learned;
 use crate::method::Method;
-use crate::metric::Form;
+use crate::metric::{Form, Kernel};
 use crate::run::{Step, Stop};
-use crate::svml::choose_form::Candidate;
+use crate::svml::members::{Candidate, Honest};
 use crate::svml::{FormChoice, Svml};
 
 /// How the fit went.
@@ -24,9 +24,12 @@ pub struct Report {
     pub rows: usize,
     /// Every accepted step of the learner; empty if nothing was learned step by step.
     pub trace: Vec<Step>,
-    /// What the form was chosen from; empty if it was given.
+    /// What was compared to find the members; empty if the form was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
+    /// How well a model that was learned on half of the rows does on the others, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub honest: Option<Honest>,
     /// The iteration of the trace that was kept.
     pub best: usize,
     /// Why learning ended.
@@ -45,6 +48,10 @@ pub struct Report {
 pub struct Stage {
     /// The form, where it is on record.
     pub form: Option<Form>,
+    /// The kernel, where it is on record.
+    pub kernel: Option<Kernel>,
+    /// Whether it was learned on half of the rows, to see what that does on the other half.
+    pub half: bool,
     /// The first step, where the form starts.
     pub first: usize,
     /// The last step.
@@ -53,10 +60,14 @@ pub struct Stage {
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.form {
-            Some(form) => form.fmt(f),
-            None => f.write_str("a form"),
+        match (self.form, self.kernel) {
+            (Some(form), Some(kernel)) if kernel != Kernel::Gaussian => {
+                write!(f, "{kernel} {form}")?;
+            }
+            (Some(form), _) => form.fmt(f)?,
+            (None, _) => f.write_str("a form")?,
         }
+        if self.half { f.write_str(", on a half") } else { Ok(()) }
     }
 }
 
@@ -68,6 +79,7 @@ impl Report {
             rows: data.rows(),
             trace: Vec::new(),
             candidates: Vec::new(),
+            honest: None,
             best: 0,
             stop: None,
             refitted: true,
@@ -109,7 +121,9 @@ impl Report {
                 Some(stage) if step.step_length > 0.0 || step.svml.is_none() => stage.last = k,
                 _ => {
                     let form = given.or(step.svml.and_then(|svml| svml.form));
-                    stages.push(Stage { form, first: k, last: k });
+                    let kernel = step.svml.and_then(|svml| svml.kernel);
+                    let half = step.svml.is_some_and(|svml| svml.half);
+                    stages.push(Stage { form, kernel, half, first: k, last: k });
                 }
             }
         }
@@ -127,6 +141,8 @@ struct StoredReport {
     #[serde(default)]
     candidates: Vec<Candidate>,
     #[serde(default)]
+    honest: Option<Honest>,
+    #[serde(default)]
     learning: Vec<Step>,
     best: usize,
     stop: Option<Stop>,
@@ -137,7 +153,9 @@ struct StoredReport {
 
 impl From<StoredReport> for Report {
     fn from(stored: StoredReport) -> Self {
-        let StoredReport { method, rows, candidates, best, stop, refitted, residual, .. } = stored;
+        let StoredReport {
+            method, rows, candidates, honest, best, stop, refitted, residual, ..
+        } = stored;
         let trace = if stored.trace.is_empty() { stored.learning } else { stored.trace };
         let best = if best == 0 && trace.first().is_some_and(|step| step.svml.is_none()) {
             trace.len() - 1
@@ -145,17 +163,23 @@ impl From<StoredReport> for Report {
             best
         };
         let warnings = stored.warnings;
-        Self { method, rows, trace, candidates, best, stop, refitted, residual, warnings }
+        Self { method, rows, trace, candidates, honest, best, stop, refitted, residual, warnings }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} from {} rows", self.method.description(), self.rows)?;
-        for candidate in &self.candidates {
-            let chosen = if candidate.chosen { ", chosen" } else { "" };
-            let percent = 100.0 * candidate.error;
-            writeln!(f, "  {}: {percent:.1} % error on validation rows{chosen}", candidate.form)?;
+        for Candidate { form, kernel, error, weight, .. } in &self.candidates {
+            let percent = 100.0 * error;
+            writeln!(f, "  {kernel} {form}: {percent:.1} % error, weight {weight:.2}")?;
+        }
+        if let Some(honest) = &self.honest {
+            let (error, guessing) = (100.0 * honest.error, 100.0 * honest.guessing);
+            writeln!(
+                f,
+                "  {error:.1} % error on rows that were not used to learn (guessing: {guessing:.1} %)"
+            )?;
         }
         if let (Some(last), Some(stop)) = (self.trace.last(), self.stop) {
             let kept = self.best_step().map_or(0, |step| step.iteration);

@@ -9,7 +9,7 @@ use crate::data::prepare::TrainingRows;
 use crate::error::Result;
 use crate::kernel;
 use crate::linalg::Matrix;
-use crate::metric::Metric;
+use crate::metric::{Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, outputs, solve_pair, vote};
 use crate::run::Watch;
 use crate::svm::BinarySvm;
@@ -18,12 +18,21 @@ use crate::svm::BinarySvm;
 /// parameter.
 const CALIBRATION_ROWS: usize = 1000;
 
-/// The SVM of each pair of classes, and the temperature of their probabilities.
+/// The SVM of each pair of classes.
 pub(super) struct FinalSvms {
-    svms: Vec<BinarySvm>,
+    pub svms: Vec<BinarySvm>,
     /// Worst violation of their optimality conditions.
     pub residual: f64,
-    pub temperature: f64,
+    /// The temperature of their probabilities, if it was asked for.
+    pub temperature: Option<f64>,
+}
+
+/// What the SVMs of a member are trained with.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub kernel: Kernel,
+    pub metric: &'a Metric,
+    pub cost: f64,
 }
 
 /// The SVM of one pair of classes.
@@ -35,32 +44,32 @@ struct FinalSvm {
 }
 
 impl FinalSvms {
-    /// Trains on all rows, starting from the support sets that `guess` suggests.
+    /// Trains on all rows, starting from `guess`, the likely support set of each pair or nothing, and fits the
+    /// temperature to their leave-one-out outputs if asked to.
     pub fn train(
         rows: &TrainingRows,
-        metric: &Metric,
-        cost: f64,
-        guess: Option<&[BinarySvm]>,
+        setting: Setting<'_>,
+        guess: &[Vec<usize>],
+        calibrate: bool,
         watch: &Watch,
     ) -> Result<Self> {
+        let Setting { kernel, metric, cost } = setting;
         let sample = rows.sample()?;
         let n = sample.rows();
         let all = sample.all();
-        let guessed = guess.map(|svms| outputs_at_all(rows, metric, svms));
-        let gram = kernel::backend().gram(&rows.x, n, metric, watch)?;
+        let gram = kernel::backend().gram(&rows.x, n, metric, kernel, watch)?;
         let gram = &*gram;
         // Rows to calibrate on, evenly spread.
-        let chosen: Vec<usize> = (0..n).step_by(n.div_ceil(CALIBRATION_ROWS)).collect();
+        let step = n.div_ceil(CALIBRATION_ROWS);
+        let chosen: Vec<usize> =
+            if calibrate { (0..n).step_by(step).collect() } else { Vec::new() };
         let trained: Vec<FinalSvm> = pairs(sample.classes())
             .into_par_iter()
             .enumerate()
             .map(|(p, pair)| {
                 let rows = all.of_pair(pair);
-                let start: Option<Vec<usize>> = guessed.as_ref().map(|h| {
-                    let inside = rows.index.iter().zip(&rows.y);
-                    inside.filter(|(i, y)| *y * h[(**i, p)] < 1.0).map(|(i, _)| *i).collect()
-                });
-                let solution = solve_pair(gram, &rows, cost, start.as_deref())?;
+                let start = guess.get(p).map(Vec::as_slice);
+                let solution = solve_pair(gram, &rows, cost, start)?;
                 let positions: Vec<usize> = (0..rows.index.len())
                     .filter(|&q| chosen.binary_search(&rows.index[q]).is_ok())
                     .collect();
@@ -70,6 +79,10 @@ impl FinalSvms {
             })
             .collect::<Result<_>>()?;
         let svms: Vec<BinarySvm> = trained.iter().map(|pair| pair.svm.clone()).collect();
+        let residual = trained.iter().map(|pair| pair.residual).fold(0.0, f64::max);
+        if !calibrate {
+            return Ok(Self { svms, residual, temperature: None });
+        }
         // For rows outside its two classes an SVM's output is already out of sample; for its own rows the
         // leave-one-out output is taken.
         let mut values = outputs(gram, &chosen, &svms);
@@ -80,21 +93,20 @@ impl FinalSvms {
                 }
             }
         }
-        let temperature = temperature(rows, &values, &chosen);
-        let residual = trained.iter().map(|pair| pair.residual).fold(0.0, f64::max);
+        let temperature = Some(temperature(rows, &values, &chosen));
         Ok(Self { svms, residual, temperature })
     }
 
     /// SVMs that were trained on a part only, calibrated on the rows they have not seen.
     pub fn on_part(
         rows: &TrainingRows,
-        metric: &Metric,
+        setting: Setting<'_>,
         svms: Vec<BinarySvm>,
         residual: f64,
         unseen: &[usize],
     ) -> Self {
-        let values = outputs_at_all(rows, metric, &svms).select_rows(unseen);
-        let temperature = temperature(rows, &values, unseen);
+        let values = outputs_at_all(rows, setting, &svms).select_rows(unseen);
+        let temperature = Some(temperature(rows, &values, unseen));
         Self { svms, residual, temperature }
     }
 
@@ -102,38 +114,46 @@ impl FinalSvms {
     /// pair of classes at its own rows, one after the other. Other rows they have not seen anyway.
     pub fn left_out(
         rows: &TrainingRows,
-        metric: &Metric,
+        setting: Setting<'_>,
         svms: Vec<BinarySvm>,
         residual: f64,
         left_out: &[Vec<f64>],
     ) -> Result<Self> {
         let all = rows.sample()?.all();
-        let mut values = outputs_at_all(rows, metric, &svms);
+        let mut values = outputs_at_all(rows, setting, &svms);
         for (p, (pair, outputs)) in pairs(rows.classes.len()).into_iter().zip(left_out).enumerate()
         {
             for (row, h) in all.of_pair(pair).index.into_iter().zip(outputs) {
                 values[(row, p)] = *h;
             }
         }
-        let temperature = temperature(rows, &values, &all.index);
+        let temperature = Some(temperature(rows, &values, &all.index));
         Ok(Self { svms, residual, temperature })
-    }
-
-    /// All of them over one set of support vectors.
-    pub fn pairwise(&self, rows: &TrainingRows) -> PairwiseSvms {
-        pairwise(rows, &self.svms)
     }
 }
 
-fn pairwise(rows: &TrainingRows, svms: &[BinarySvm]) -> PairwiseSvms {
-    PairwiseSvms::new(svms, rows.classes.len(), |row| rows.class[row])
+/// For each pair of classes the rows that its SVM has inside of the margin or on the wrong side.
+pub(super) fn inside_margin(
+    rows: &TrainingRows,
+    setting: Setting<'_>,
+    svms: &[BinarySvm],
+) -> Result<Vec<Vec<usize>>> {
+    let outputs = outputs_at_all(rows, setting, svms);
+    let sample = rows.sample()?;
+    let all = sample.all();
+    let inside = |(p, pair)| {
+        let rows = all.of_pair(pair);
+        let inside = rows.index.iter().zip(&rows.y).filter(|(i, y)| *y * outputs[(**i, p)] < 1.0);
+        inside.map(|(i, _)| *i).collect()
+    };
+    Ok(pairs(sample.classes()).into_iter().enumerate().map(inside).collect())
 }
 
 /// Outputs of all pairs at all rows. // (n, pairs)
-fn outputs_at_all(rows: &TrainingRows, metric: &Metric, svms: &[BinarySvm]) -> Matrix {
-    let z = metric.transform(&rows.x);
-    let pairwise = pairwise(rows, svms);
-    pairwise.outputs(&z, &z.select_rows(&pairwise.support))
+fn outputs_at_all(rows: &TrainingRows, setting: Setting<'_>, svms: &[BinarySvm]) -> Matrix {
+    let z = setting.metric.transform(&rows.x);
+    let pairwise = PairwiseSvms::new(svms, rows.classes.len(), |row| rows.class[row]);
+    pairwise.outputs(setting.kernel, &z, &z.select_rows(&pairwise.support))
 }
 
 fn temperature(rows: &TrainingRows, outputs: &Matrix, at: &[usize]) -> f64 {

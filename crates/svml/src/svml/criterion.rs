@@ -36,7 +36,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::folds::Fold;
-use crate::data::{LabelledRows, PairRows, pairs};
+use crate::data::{LabelledRows, PairRows, Sample, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Outer};
 use crate::loss::Loss;
@@ -115,8 +115,10 @@ pub fn split_pairs(train: &LabelledRows, valid: &LabelledRows, classes: usize) -
 }
 
 /// Fold after fold, every pair of classes.
-pub fn fold_pairs(rows: &LabelledRows, classes: usize, folds: &[Fold]) -> Vec<PairFold> {
-    let of = |fold: &Fold| split_pairs(&rows.at(&fold.train), &rows.at(&fold.valid), classes);
+pub fn fold_pairs(sample: &Sample<'_>, folds: &[Fold]) -> Vec<PairFold> {
+    let of = |Fold { train, valid }: &Fold| {
+        split_pairs(&sample.part(train), &sample.part(valid), sample.classes())
+    };
     folds.iter().flat_map(of).collect()
 }
 

@@ -10,7 +10,7 @@ use crate::data::{LabelledRows, Sample, folds, pairs};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::loss::{Loss, zero_one};
-use crate::metric::{Form, Metric};
+use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, vote};
 use crate::optimise::{Accepted, Limits, Minimiser};
 use crate::run::{Run, Step, Stop, SvmlStep};
@@ -35,6 +35,22 @@ pub struct SvmlFit {
     pub best: usize,
     /// Why it ended.
     pub stop: Stop,
+}
+
+impl SvmlFit {
+    /// Where to start from, with no SVMs yet.
+    pub(super) fn start(metric: Metric, cost: f64) -> Self {
+        Self {
+            metric,
+            cost,
+            svms: Vec::new(),
+            trained: TrainedOn::Part { unseen: Vec::new() },
+            residual: 0.0,
+            trace: Vec::new(),
+            best: 0,
+            stop: Stop::Iterations,
+        }
+    }
 }
 
 /// What the SVMs of a fit were trained on, and where their outputs are out of sample.
@@ -68,6 +84,7 @@ pub struct Iterate<'a> {
     pub step: &'a Step,
     /// L.
     pub metric: &'a Metric,
+    kernel: Kernel,
     svms: &'a [BinarySvm],
     division: &'a Division,
     sample: &'a Sample<'a>,
@@ -80,7 +97,7 @@ impl Iterate<'_> {
         let svms = PairwiseSvms::new(self.svms, classes, |row| self.sample.class()[order[row]]);
         let support: Vec<usize> = svms.support.iter().map(|&row| order[row]).collect();
         let mapped = self.metric.transform(&self.sample.x().select_rows(&support));
-        svms.outputs(&self.metric.transform(x), &mapped)
+        svms.outputs(self.kernel, &self.metric.transform(x), &mapped)
     }
 }
 
@@ -126,8 +143,8 @@ pub fn descend_seen(
         let count = objective.problems().count();
         objective.start_from(from.svms.iter().cycle().take(count).cloned().collect());
     }
-    let measure =
-        Measure { sample, division: &division, x: &x, x_stop: &x_stop, loss: params.loss() };
+    let (loss, kernel) = (params.loss(), params.kernel);
+    let measure = Measure { sample, division: &division, x: &x, x_stop: &x_stop, loss, kernel };
     let mut path = Path::new(from.as_ref().map_or(Vec::new(), |from| from.trace.clone()));
 
     let limits = division.limits(params);
@@ -139,10 +156,18 @@ pub fn descend_seen(
             objective.go_to(descent.accepted().x)?;
             if let Some(point) = objective.point() {
                 let measured = measure.measure(point, objective.problems());
-                let step = path.record(&descent.accepted(), point, &measured, watch.elapsed());
+                let step =
+                    path.record(&descent.accepted(), point, kernel, &measured, watch.elapsed());
                 let svms = &point.evaluation.svms;
                 let (metric, division) = (&point.metric, &division);
-                see(&Iterate { step: &step, metric, svms, division, sample });
+                see(&Iterate {
+                    step: &step,
+                    metric,
+                    kernel: params.kernel,
+                    svms,
+                    division,
+                    sample,
+                });
                 if let Some(stop) = run.report(&step, reserve(params, objective.slowest())) {
                     return Ok(stop);
                 }
@@ -183,8 +208,9 @@ struct Division {
     trained: usize,
     /// The rows of the kernel with their classes.
     fit: LabelledRows,
-    /// Rows of the sample that decide when to stop.
+    /// Rows of the sample that decide when to stop, and the same with their classes.
     stopping: Vec<usize>,
+    labelled_stopping: LabelledRows,
 }
 
 impl Division {
@@ -192,26 +218,36 @@ impl Division {
         let classes = sample.classes();
         let all = sample.all();
         let n = sample.rows();
-        let (order, trained, stopping, problems) = match criterion {
+        let (order, trained, fit, stopping, labelled_stopping, problems) = match criterion {
             Criterion::HoldOut => {
-                let split = folds::train_valid_stop(sample.class());
-                let t = split.train.len();
-                let (train, valid) = (sample.some(&split.train, 0), sample.some(&split.valid, t));
+                let split = folds::train_valid_stop(sample.dealt());
+                let t = split.train.rows.len();
+                let train = sample.part(&split.train).numbered_from(0);
+                let valid = sample.part(&split.valid).numbered_from(t);
                 let problems = Problems::Folds(split_pairs(&train, &valid, classes));
-                ([split.train, split.valid].concat(), t, split.stop, problems)
+                let fit = joined(&train, &valid);
+                let stopping = sample.part(&split.stop).numbered_from(0);
+                (
+                    [split.train.rows, split.valid.rows].concat(),
+                    t,
+                    fit,
+                    split.stop.rows,
+                    stopping,
+                    problems,
+                )
             }
             Criterion::KFold(k) => {
-                let folds = folds::stratified(sample.class(), k);
-                let problems = Problems::Folds(fold_pairs(&all, classes, &folds));
-                ((0..n).collect(), n, Vec::new(), problems)
+                let folds = folds::stratified(sample.dealt(), k);
+                let problems = Problems::Folds(fold_pairs(sample, &folds));
+                ((0..n).collect(), n, all, Vec::new(), LabelledRows::default(), problems)
             }
             Criterion::LeaveOneOut => {
                 let rows = pairs(classes).into_iter().map(|pair| all.of_pair(pair)).collect();
-                ((0..n).collect(), n, Vec::new(), Problems::LeaveOneOut(rows))
+                let problems = Problems::LeaveOneOut(rows);
+                ((0..n).collect(), n, all, Vec::new(), LabelledRows::default(), problems)
             }
         };
-        let fit = sample.some(&order, 0);
-        (Self { order, trained, fit, stopping }, problems)
+        (Self { order, trained, fit, stopping, labelled_stopping }, problems)
     }
 
     /// The rows of the kernel, and those that decide when to stop.
@@ -248,12 +284,25 @@ impl Division {
                 let mut unseen = vec![true; sample.rows()];
                 let seen = folds[..svms.len()].iter().flat_map(|pair| &pair.train.index);
                 seen.for_each(|&row| unseen[self.order[row]] = false);
+                // Where every row has a copy among them, new rows are like those.
+                if !unseen.contains(&true) {
+                    unseen.fill(true);
+                }
                 TrainedOn::Part { unseen: (0..unseen.len()).filter(|&row| unseen[row]).collect() }
             }
         };
         let support = svms.iter_mut().flat_map(|svm| &mut svm.support);
         support.for_each(|row| *row = self.order[*row]);
         SvmlFit { metric, cost, svms, trained, residual, trace, best: iteration, stop }
+    }
+}
+
+/// One part of the rows after another.
+fn joined(a: &LabelledRows, b: &LabelledRows) -> LabelledRows {
+    LabelledRows {
+        index: [a.index.as_slice(), &b.index].concat(),
+        class: [a.class.as_slice(), &b.class].concat(),
+        weight: [a.weight.as_slice(), &b.weight].concat(),
     }
 }
 
@@ -275,6 +324,7 @@ struct Measure<'a> {
     /// The rows for early stopping.
     x_stop: &'a Matrix,
     loss: Loss,
+    kernel: Kernel,
 }
 
 impl Measure<'_> {
@@ -290,21 +340,21 @@ impl Measure<'_> {
         };
         let svms = PairwiseSvms::new(&evaluation.svms, classes, |row| division.fit.class[row]);
         let mapped = metric.transform(&self.x.select_rows(&svms.support));
-        let outputs = svms.outputs(&metric.transform(self.x_stop), &mapped);
+        let outputs = svms.outputs(self.kernel, &metric.transform(self.x_stop), &mapped);
         let (train_error, valid_error) = if classes > 2 {
             // Each SVM knows the rows of its own classes only: the vote needs all of them.
-            let fit = svms.outputs(&metric.transform(self.x), &mapped);
+            let fit = svms.outputs(self.kernel, &metric.transform(self.x), &mapped);
             let part = |rows: std::ops::Range<usize>| {
-                let rows: Vec<usize> = rows.collect();
-                error(&fit.select_rows(&rows), &division.fit.at(&rows))
+                let chosen: Vec<usize> = rows.clone().collect();
+                error(&fit.select_rows(&chosen), &division.fit.range(rows))
             };
             (part(0..division.trained), part(division.trained..division.order.len()))
         } else {
             problems.errors(evaluation)
         };
-        let stopping = self.sample.some(&division.stopping, 0);
-        let stopping_error = error(&outputs, &stopping);
-        let result = Some((stopping_error, self.mean_loss(&outputs, &stopping)));
+        let stopping = &division.labelled_stopping;
+        let stopping_error = error(&outputs, stopping);
+        let result = Some((stopping_error, self.mean_loss(&outputs, stopping)));
         Measured { train_error, valid_error, stopping_error: Some(stopping_error), result }
     }
 
@@ -349,6 +399,7 @@ impl Path {
         &mut self,
         accepted: &Accepted<'_>,
         point: &Point,
+        kernel: Kernel,
         measured: &Measured,
         elapsed: Duration,
     ) -> Step {
@@ -361,6 +412,8 @@ impl Path {
             seconds: elapsed.as_secs_f64(),
             svml: Some(SvmlStep {
                 form: Some(metric.form()),
+                kernel: Some(kernel),
+                half: false,
                 train_error: measured.train_error,
                 valid_error: measured.valid_error,
                 stopping_error: measured.stopping_error,

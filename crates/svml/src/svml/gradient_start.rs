@@ -36,13 +36,14 @@ pub fn start(sample: &Sample<'_>, form: Form, params: &Svml, run: &Run<'_>) -> R
         let z = shape.transform(sample.x());
         let mapped = sample.mapped(&z);
         let sphere = Svml { max_iterations: SPHERE_ITERATIONS, ..params.clone() };
-        let fit = descend(&mapped, Form::Sphere, &sphere, None, &mut run.unobserved())?;
+        let fit =
+            descend(&mapped, Form::Sphere, &sphere, None, &mut Run::unobserved_by(run.watch()))?;
         if round == ROUNDS || fit.stop.is_early() || form == Form::Sphere {
             let metric = in_form(&shape, form, fit.metric.values()[0])?;
             // These steps were not shown.
             return Ok(SvmlFit { metric, trace: Vec::new(), best: 0, ..fit });
         }
-        let gram = kernel::backend().gram(&z, z.rows(), &fit.metric, run.watch())?;
+        let gram = kernel::backend().gram(&z, z.rows(), &fit.metric, params.kernel, run.watch())?;
         let g = outer_product(&*gram, &mapped, &fit.svms);
         // Back to the features: z = L x, so the gradient in x is L' times that in z.
         let l = shape.components();
@@ -118,6 +119,7 @@ fn in_form(shape: &Metric, form: Form, scale: f64) -> Result<Metric> {
 mod tests {
     use super::*;
     use crate::kernel::expand;
+    use crate::metric::Kernel;
     use crate::run::Watch;
 
     /// weighted_differences() is, up to -2 M, the gradient of the output.
@@ -126,7 +128,8 @@ mod tests {
         let x = Matrix::from_fn(12, 3, |i, k| ((i * 5 + k * 7) % 11) as f64 * 0.2 - 1.0);
         let l = vec![0.8, 0.1, -0.2, 0.3, 0.6, 0.0];
         let metric = Metric::new(Form::Rank(2), 3, l).unwrap();
-        let gram = kernel::backend().gram(&x, 12, &metric, &Watch::default()).unwrap();
+        let gram =
+            kernel::backend().gram(&x, 12, &metric, Kernel::Gaussian, &Watch::default()).unwrap();
         let (rows, cols): (Vec<usize>, Vec<usize>) = (vec![1, 4, 11], vec![0, 2, 3, 7, 11]);
         let beta = [0.5, -1.0, 0.25, 0.75, -0.5];
         let slopes = gram.weighted_differences(&rows, &cols, &beta);
@@ -134,7 +137,7 @@ mod tests {
         let support = metric.transform(&x.select_rows(&cols));
         let output = |x: &[f64]| {
             let z = metric.transform(&Matrix::from_rows(&[x]).unwrap());
-            expand(&z, &support, &Matrix::from_rows(&[beta]).unwrap())[(0, 0)]
+            expand(Kernel::Gaussian, &z, &support, &Matrix::from_rows(&[beta]).unwrap())[(0, 0)]
         };
         for (i, &row) in rows.iter().enumerate() {
             for k in 0..3 {

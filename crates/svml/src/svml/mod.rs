@@ -6,12 +6,14 @@
 //! | the same as a function of L and C, with the regulariser of equation (17) | `objective` |
 //! | Algorithm 1 | `descent` |
 //! | beyond the paper: a start from gradients | `gradient_start` |
-//! | beyond the paper: the form of L chosen from the data | `choose_form` |
+//! | beyond the paper: outputs for rows whose labels were not used | `cross_fit` |
+//! | beyond the paper: the default, a mean of several SVMs | `members` |
 
-pub mod choose_form;
 pub mod criterion;
+pub mod cross_fit;
 pub mod descent;
 pub mod gradient_start;
+pub mod members;
 pub mod objective;
 
 use std::fmt;
@@ -26,10 +28,9 @@ use crate::learners::parameters::{
 };
 use crate::learners::{Init, Learned, Learner};
 use crate::loss::{Loss, Surrogate};
-use crate::metric::Form;
+use crate::metric::{Form, Kernel, Metric};
 use crate::optimise::Optimiser;
 use crate::run::Run;
-use choose_form::Candidate;
 use criterion::Criterion;
 use descent::{SvmlFit, descend};
 
@@ -38,7 +39,7 @@ use descent::{SvmlFit, descend};
 #[serde(into = "String", try_from = "String")]
 #[non_exhaustive]
 pub enum FormChoice {
-    /// Chosen from the training rows among sphere, diagonal and low rank.
+    /// The mean of several SVMs with metrics of different forms.
     Auto,
     /// As given.
     Fixed(Form),
@@ -85,12 +86,16 @@ parameters! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Svml {
         /// Structure of L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full
-        /// (all entries), rank=R (a map into R dimensions), or auto, chosen from the data.
+        /// (all entries), rank=R (a map into R dimensions), or auto, the mean of several SVMs with metrics
+        /// and kernels of their own.
         form: FormChoice = FormChoice::Auto, "auto, sphere, diagonal, full or rank=R with R at least 1";
+        /// The kernel: gaussian, exp(-|L(x - z)|^2); exponential, exp(-|L(x - z)|); or laplacian,
+        /// exp(-sum_k w_k |x_k - z_k|) with w the diagonal of L, which is a sphere or diagonal then.
+        kernel: Kernel = Kernel::Gaussian, "gaussian, exponential or laplacian";
         /// How metric and C are validated while they are learned: k_fold=K (each of K parts by SVMs trained
         /// on the others), hold_out (half of the rows train, a quarter validates, a quarter says when to
         /// stop) or leave_one_out (in closed form).
-        criterion: Criterion = Criterion::KFold(5), "hold_out, leave_one_out or k_fold=K with K at least 2";
+        criterion: Criterion = Criterion::KFold(2), "hold_out, leave_one_out or k_fold=K with K at least 2";
         /// The smooth function of the margin z that stands in for the zero-one loss: squared_hinge,
         /// max(0, 1 - z)^2, which is the loss of the SVM itself; sigmoid, 1/(1 + exp(a z)); or logistic,
         /// log(1 + exp(-a z))/a.
@@ -100,7 +105,7 @@ parameters! {
         /// Weight of the regulariser lambda |L - L0|^2 / |L0|^2 that holds L near its start. It is
         /// relative to the size of L0 and to a loss of order one; the paper's 100 and 10 belong to other
         /// units.
-        lambda: f64 = 0.03, "a positive number";
+        lambda: f64 = 0.01, "a positive number";
         /// Where L starts: scaled (L0 = I/sqrt(d), principal components for rank=R), identity, or gradients
         /// (from the gradient outer product of SVMs with a spherical metric; only if the form is given).
         #[alias = "start"]
@@ -123,6 +128,9 @@ parameters! {
         /// trained on half of the rows is kept, as the paper reads literally (with k folds, that
         /// trained without the first; with leave-one-out all rows are in it anyway).
         refit: bool = true, "true or false";
+        /// Whether metric and C are learned on halves of the rows too, each of which is asked about the other, so that
+        /// weights of members, the error that is reported and the probabilities rest on rows whose labels were not used.
+        cross_fit: bool = true, "true or false";
         /// Weights of the classes, in the SVM, the validation error, early stopping and the
         /// probabilities: none (all alike), balanced (every class counts the same), or a weight for each
         /// class that is named.
@@ -152,6 +160,7 @@ impl Svml {
             lambda: 0.1,
             optimiser: Optimiser::ConjugateGradients,
             tolerance: 1e-3,
+            cross_fit: false,
             ..Self::default()
         }
     }
@@ -190,32 +199,46 @@ impl Learner for Svml {
         if let Criterion::KFold(k) = self.criterion {
             check("k_fold", &k, k >= 2, "at least 2")?;
         }
-        match self.form {
-            FormChoice::Fixed(Form::Rank(rank)) => check_rank(Some(rank), features),
-            _ => Ok(()),
+        let kernel = self.kernel == Kernel::Gaussian || self.form != FormChoice::Auto;
+        check(
+            "kernel",
+            &self.kernel,
+            kernel,
+            "left out, or given with a form, where the form is auto",
+        )?;
+        if let FormChoice::Fixed(form) = self.form {
+            let bound = "sphere or diagonal for the laplacian kernel";
+            check("form", &form, self.kernel.allows(form), bound)?;
+            if let Form::Rank(rank) = form {
+                check_rank(Some(rank), features)?;
+            }
         }
+        Ok(())
     }
 
     /// The metric alone; [`Model::fit`](crate::Model::fit) keeps the SVM and C that belong to it.
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
-        let (fit, _) = learn(sample, self, run)?;
-        Ok(Learned { best: fit.best, ..Learned::new(fit.metric, fit.trace, fit.stop) })
+        self.validate(sample.features())?;
+        if let FormChoice::Fixed(form) = self.form {
+            let fit = learn_form(sample, form, self, run)?;
+            return Ok(Learned { best: fit.best, ..Learned::new(fit.metric, fit.trace, fit.stop) });
+        }
+        let mean = members::learn(sample, self, run)?;
+        let metrics = mean.members.iter().map(|member| (member.weight, &member.fit.metric));
+        Ok(Learned::new(Metric::mean(metrics)?, mean.trace, mean.stop))
     }
 }
 
-/// Learns metric, C and SVMs as the parameters say, with what the form was chosen from if it was not given.
-pub(crate) fn learn(
+/// Learns metric, C and SVMs of one form.
+pub(crate) fn learn_form(
     sample: &Sample<'_>,
+    form: Form,
     params: &Svml,
     run: &mut Run<'_>,
-) -> Result<(SvmlFit, Vec<Candidate>)> {
-    params.validate(sample.features())?;
-    let FormChoice::Fixed(form) = params.form else {
-        return choose_form::choose(sample, params, run);
-    };
+) -> Result<SvmlFit> {
     let from = match params.init {
         Init::Gradients => Some(gradient_start::start(sample, form, params, run)?),
         _ => None,
     };
-    Ok((descend(sample, form, params, from, run)?, Vec::new()))
+    descend(sample, form, params, from, run)
 }

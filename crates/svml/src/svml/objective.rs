@@ -105,7 +105,7 @@ impl<'a> ValidationLoss<'a> {
         params: &Svml,
         watch: &Watch,
     ) -> Result<Self> {
-        let gram = kernel::backend().gram(x, trained, &initial, watch)?;
+        let gram = kernel::backend().gram(x, trained, &initial, params.kernel, watch)?;
         let variables = Variables::new(initial, params);
         let (loss, starts, slowest) = (params.loss(), Vec::new(), Duration::ZERO);
         Ok(Self { gram, problems, variables, loss, starts, last: None, slowest })

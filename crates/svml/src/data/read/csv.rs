@@ -13,6 +13,12 @@ use crate::data::options::{Categories, Format, Missing, ReadOptions, Target};
 use crate::data::schema::{Column, Kind, Schema, TargetColumn};
 use crate::data::{Dataset, MAX_COLUMNS, labels};
 
+/// Most levels of a text column that get a column each unless told otherwise.
+const FEW_LEVELS: usize = 20;
+/// A text column is taken for names or identifiers, and left out, if more than this share of its cells are different
+/// from all others, in a table of at least so many rows.
+const ALMOST_ALL: f64 = 0.9;
+const FEWEST_TO_TELL: usize = 30;
 /// How many column names a message lists.
 const NAMES_LISTED: usize = 20;
 
@@ -66,6 +72,13 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
         format: Format::Csv,
     };
     let width = schema.width();
+    if width == 0 {
+        return Err(Error::Data {
+            what: "every column is different in almost every row, as names and identifiers are, so that there is nothing to learn from"
+                .to_owned(),
+            remedy: Some(Remedy::UseCodes),
+        });
+    }
     if width > MAX_COLUMNS {
         return Err(Error::Data {
             what: format!(
@@ -126,7 +139,7 @@ fn usable_rows(
     missing: Missing,
 ) -> Result<Vec<usize>> {
     let all = first..table.rows();
-    if missing != Missing::Refuse {
+    if missing == Missing::Drop {
         for (j, name) in names.iter().enumerate() {
             if table.content(j, all.clone()) == Content::Empty {
                 return Err(Error::Parse {
@@ -179,10 +192,18 @@ fn kind(table: &Table, rows: &[usize], column: usize, categories: Categories) ->
     }
     let levels: BTreeSet<&str> =
         rows.iter().map(|&i| table.cell(i, column)).filter(|cell| !is_missing(cell)).collect();
-    let levels = levels.into_iter().map(str::to_owned).collect();
+    let levels: Vec<String> = levels.into_iter().map(str::to_owned).collect();
+    let filled = rows.iter().filter(|&&i| !is_missing(table.cell(i, column))).count();
+    if categories == Categories::Auto
+        && filled >= FEWEST_TO_TELL
+        && levels.len() as f64 > ALMOST_ALL * filled as f64
+    {
+        return Kind::Ignored;
+    }
     match categories {
-        Categories::Codes => Kind::Codes { levels },
         Categories::OneHot => Kind::OneHot { levels },
+        Categories::Auto if levels.len() <= FEW_LEVELS => Kind::OneHot { levels },
+        Categories::Auto | Categories::Codes => Kind::Codes { levels },
     }
 }
 
@@ -194,13 +215,13 @@ mod tests {
     use crate::data::Delimiter;
 
     fn options(change: impl Fn(&mut ReadOptions)) -> ReadOptions {
-        let mut options = ReadOptions::default();
+        let mut options = ReadOptions { categories: Categories::Codes, ..ReadOptions::default() };
         change(&mut options);
         options
     }
 
     fn plain(text: &str) -> Result<Dataset> {
-        read(text, &ReadOptions::default())
+        read(text, &options(|_| {}))
     }
 
     fn message(text: &str, options: &ReadOptions) -> String {
@@ -219,6 +240,34 @@ mod tests {
         assert!(schema.named() && schema.target().numeric);
         assert_eq!(schema.target().name, "class");
         schema.validate().unwrap();
+    }
+
+    #[test]
+    fn few_categories_get_a_column_each_and_many_a_code() {
+        let text = |levels: usize| {
+            let row = |i: usize| format!("c{:02},{},{}\n", i % levels, i, ["a", "b"][i % 2]);
+            (0..60).map(row).collect::<String>()
+        };
+        let columns =
+            |levels: usize| read(&text(levels), &ReadOptions::default()).unwrap().columns();
+        assert_eq!((columns(3), columns(20), columns(21)), (4, 21, 2));
+    }
+
+    #[test]
+    fn names_are_left_out_unless_asked_for() {
+        let text: String =
+            (0..40).map(|i| format!("{i},name{i},{}\n", ["a", "b"][i % 2])).collect();
+        let data = read(&text, &ReadOptions::default()).unwrap();
+        assert_eq!((data.columns(), &data.schema().columns()[1].kind), (1, &Kind::Ignored));
+        // New rows have the column or have it not, and any text in it.
+        let named = read(&format!("n,who,class\n{text}"), &ReadOptions::default()).unwrap();
+        for new in ["n,who\n7,nobody\n", "n\n7\n", "who,n\n?,7\n"] {
+            let rows = named.schema().read_csv(new.as_bytes(), &ReadOptions::default()).unwrap();
+            assert_eq!(rows.x.as_slice(), [7.0]);
+        }
+        assert_eq!(plain(&text).unwrap().columns(), 2);
+        let only: String = (0..40).map(|i| format!("name{i},{}\n", ["a", "b"][i % 2])).collect();
+        assert!(message(&only, &ReadOptions::default()).contains("nothing to learn from"));
     }
 
     #[test]
@@ -286,11 +335,12 @@ mod tests {
 
     #[test]
     fn columns_without_any_value_are_named() {
-        for missing in [Missing::Drop, Missing::Impute] {
-            let options = options(|o| o.missing = missing);
-            let message = message("a,b,c\n1,?,x\n2,,y\n", &options);
-            assert!(message.starts_with("line 2: column b: all 2 values are missing"), "{message}");
-        }
+        let text = "a,b,c\n1,?,x\n2,,y\n";
+        let named = message(text, &options(|o| o.missing = Missing::Drop));
+        assert!(named.starts_with("line 2: column b: all 2 values are missing"), "{named}");
+        // Imputed, such a column is constant, and constant columns are left out when learning.
+        let data = read(text, &options(|o| o.missing = Missing::Impute)).unwrap();
+        assert!(data.x().col(1).all(f64::is_nan));
         let drop = options(|o| o.missing = Missing::Drop);
         assert!(message("1,?,a\n?,2,b\n", &drop).contains("no rows without a missing value"));
     }

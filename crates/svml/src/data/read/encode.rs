@@ -30,7 +30,8 @@ pub(super) fn encode(
     check_dense(rows.len(), width)?;
     let mut data = vec![0.0; rows.len() * width];
     let mut start = 0;
-    for (column, &place) in columns.iter().zip(places) {
+    let used = columns.iter().zip(places).filter(|(column, _)| column.kind != Kind::Ignored);
+    for (column, &place) in used {
         let end = start + column.kind.width();
         let decimal = match (&column.kind, table.content(place, rows.iter().copied())) {
             (Kind::Number, Content::Text) => return Err(not_a_number(table, rows, place, column)),
@@ -65,6 +66,7 @@ pub(super) fn encode(
                         out[code] = 1.0;
                     }
                 }
+                Kind::Ignored => {}
             }
         }
         start = end;

@@ -117,7 +117,7 @@ impl Schema {
             let mut sorted = first.clone();
             sorted.sort_unstable();
             let has = |name: &str| sorted.binary_search(&name).is_ok();
-            if self.columns.iter().all(|c| has(&c.name)) {
+            if self.columns.iter().all(|c| c.kind == Kind::Ignored || has(&c.name)) {
                 return true;
             }
         }
@@ -130,6 +130,7 @@ impl Schema {
             let fits = match &column.kind {
                 Kind::Number => table.is_number(cell),
                 Kind::Codes { levels } | Kind::OneHot { levels } => find(levels, cell).is_some(),
+                Kind::Ignored => continue,
             };
             if fits {
                 return false;
@@ -166,7 +167,12 @@ impl Schema {
         let places = self
             .columns
             .iter()
-            .map(|c| place(&c.name)?.ok_or_else(|| no_such_column(&c.name, &names)))
+            .map(|c| match (place(&c.name)?, &c.kind) {
+                (Some(place), _) => Ok(place),
+                // A column that is not used need not be there.
+                (None, Kind::Ignored) => Ok(0),
+                (None, _) => Err(no_such_column(&c.name, &names)),
+            })
             .collect::<Result<_>>()?;
         Ok((places, place(&self.target.name)?))
     }
@@ -200,7 +206,7 @@ mod tests {
     const BARE: &str = "yes,30,red\nno,40,blue\n";
 
     fn schema(text: &str, change: impl Fn(&mut ReadOptions)) -> Schema {
-        let mut options = ReadOptions::default();
+        let mut options = ReadOptions { categories: Categories::Codes, ..ReadOptions::default() };
         change(&mut options);
         let data = Dataset::from_reader(text.as_bytes(), &options).unwrap();
         data.schema().clone()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 
 use super::source;
-use crate::data::{Dataset, Missing, ReadOptions};
+use crate::data::{Categories, Dataset, Missing, ReadOptions};
 
 /// One of the paper's data sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,6 +220,8 @@ impl UciSet {
         let options = ReadOptions {
             header: Some(self.name == "trans"),
             missing: Missing::Drop,
+            // As in the paper: its numbers of features are those of the columns.
+            categories: Categories::Codes,
             ..ReadOptions::default()
         };
         let data = Dataset::from_csv(text.as_bytes(), &options)?;

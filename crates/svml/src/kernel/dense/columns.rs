@@ -6,12 +6,19 @@ use std::sync::{Mutex, OnceLock};
 use rayon::prelude::*;
 
 use super::{TILE_COLS, TILE_ROWS, sq_norms};
-use crate::linalg::{LANES, Matrix, exp_neg_sq_dist, four_products};
+use crate::linalg::{
+    LANES, Matrix, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each, four_abs_dists, four_products,
+    four_sq_dists,
+};
+use crate::metric::Kernel;
 
 /// What the entries of K are computed from.
 pub(super) enum Source<'a> {
     /// The rows mapped by L, and their squared norms.
     Mapped { z: Tiles, norms: Vec<f64> },
+    /// The rows mapped by L, of kernels that need differences of coordinates: close to 0 the root of a squared distance
+    /// by products would have lost half of its digits.
+    Differences { z: Tiles, rows: usize, kernel: Kernel },
     /// Squared Euclidean distances between all rows, and what they are multiplied by.
     Distances { sq: &'a [f64], scale: f64 },
 }
@@ -37,19 +44,33 @@ impl Tiles {
         Self { data, width, d }
     }
 
+    /// `factor` times the rows of some columns, four at a time, coordinate by coordinate; the last row may be there
+    /// twice.
+    fn fours(&self, columns: &[usize], factor: f64) -> Vec<Vec<f64>> {
+        let four = |four: &[usize]| {
+            let column = |c: usize| four[c.min(four.len() - 1)];
+            (0..4 * self.d).map(|f| factor * self.coordinate(column(f % 4), f / 4)).collect()
+        };
+        columns.chunks(4).map(four).collect()
+    }
+
     fn coordinate(&self, i: usize, k: usize) -> f64 {
         self.data[(i / self.width * self.d + k) * self.width + i % self.width]
     }
 }
 
 impl Source<'_> {
-    pub fn mapped(z: &Matrix) -> Self {
-        Self::Mapped { z: Tiles::new(z), norms: sq_norms(z) }
+    pub fn mapped(z: &Matrix, kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::Gaussian => Self::Mapped { z: Tiles::new(z), norms: sq_norms(z) },
+            _ => Self::Differences { z: Tiles::new(z), rows: z.rows(), kernel },
+        }
     }
 
     fn rows(&self) -> usize {
         match self {
             Self::Mapped { norms, .. } => norms.len(),
+            Self::Differences { rows, .. } => *rows,
             Self::Distances { sq, .. } => sq.len().isqrt(),
         }
     }
@@ -60,13 +81,7 @@ impl Source<'_> {
         let n = self.rows();
         match self {
             Self::Mapped { z, norms } => {
-                // -2 z_j for four columns at a time, coordinate by coordinate; the last may be there twice.
-                let factors: Vec<Vec<f64>> = (columns.chunks(4))
-                    .map(|four| {
-                        let column = |c: usize| four[c.min(four.len() - 1)];
-                        (0..4 * z.d).map(|f| -2.0 * z.coordinate(column(f % 4), f / 4)).collect()
-                    })
-                    .collect();
+                let factors = z.fours(columns, -2.0);
                 let mut products = vec![0.0; 4 * z.width];
                 for (t, norms_of_tile) in norms.chunks(z.width).enumerate() {
                     let tile = &z.data[t * z.d * z.width..(t + 1) * z.d * z.width];
@@ -82,6 +97,29 @@ impl Source<'_> {
                     }
                 }
                 out.iter_mut().zip(columns).for_each(|(out, &j)| out[j] = 1.0);
+            }
+            Self::Differences { z, rows, kernel } => {
+                let points = z.fours(columns, 1.0);
+                let mut distances = vec![0.0; 4 * z.width];
+                for (t, tile) in z.data.chunks_exact((z.d * z.width).max(1)).enumerate() {
+                    let count = z.width.min(rows - t * z.width);
+                    for (points, out) in points.iter().zip(out.chunks_mut(4)) {
+                        match kernel {
+                            Kernel::Laplacian => {
+                                four_abs_dists(&mut distances, points, tile, z.width);
+                            }
+                            _ => four_sq_dists(&mut distances, points, tile, z.width),
+                        }
+                        for (part, out) in distances.chunks_exact_mut(z.width).zip(out) {
+                            let part = &mut part[..count];
+                            match kernel {
+                                Kernel::Laplacian => exp_neg_each(part),
+                                _ => exp_neg_sqrt_each(part),
+                            }
+                            out.extend_from_slice(part);
+                        }
+                    }
+                }
             }
             Self::Distances { sq, scale } => {
                 let zeros = vec![0.0; n];
@@ -169,8 +207,8 @@ mod tests {
         for (n, d) in [(1, 1), (70, 3), (701, 10), (130, 600)] {
             let value = |i: usize, k: usize| ((i * 31 + k * 17) as f64 * 0.37).sin();
             let z = Matrix::from_fn(n, d, |i, k| value(i, k) / d as f64);
-            let alone = Columns::new(Source::mapped(&z), n);
-            let together = Columns::new(Source::mapped(&z), n);
+            let alone = Columns::new(Source::mapped(&z, Kernel::Gaussian), n);
+            let together = Columns::new(Source::mapped(&z, Kernel::Gaussian), n);
             let halves: Vec<usize> = (0..n).step_by(2).chain((1..n).step_by(2)).collect();
             halves.chunks(n.div_ceil(2)).for_each(|half| together.prefetch(half));
             for j in 0..n {
@@ -187,11 +225,11 @@ mod tests {
     #[test]
     fn another_kernel_has_other_columns() {
         let z = Matrix::from_fn(5, 2, |i, k| (i + 3 * k) as f64);
-        let mut columns = Columns::new(Source::mapped(&z), 4);
+        let mut columns = Columns::new(Source::mapped(&z, Kernel::Gaussian), 4);
         columns.prefetch(&[0, 2]);
         let half = Matrix::from_fn(5, 2, |i, k| 0.5 * z[(i, k)]);
-        columns.replace(Source::mapped(&half));
-        let fresh = Columns::new(Source::mapped(&half), 4);
+        columns.replace(Source::mapped(&half, Kernel::Gaussian));
+        let fresh = Columns::new(Source::mapped(&half, Kernel::Gaussian), 4);
         (0..4).for_each(|j| assert_eq!(columns.get(j), fresh.get(j)));
     }
 }

@@ -11,8 +11,11 @@ use rayon::prelude::*;
 
 use super::{Backend, Distances, Factor, Gram, Outer, TILE_COLS, TILE_ROWS, rows_of, sq_norms};
 use crate::error::Result;
-use crate::linalg::{self, Block, Cholesky, Matrix, add_columns, dot};
-use crate::metric::{Form, Metric};
+use crate::linalg::{
+    self, Block, Cholesky, Matrix, abs_differences, add_columns, dot, half_over_distance,
+    sign_differences, times_distance,
+};
+use crate::metric::{Form, Kernel, Metric};
 use crate::run::Watch;
 use columns::{Columns, Source};
 use distances::SqDistances;
@@ -34,9 +37,10 @@ impl Backend for Dense {
         x: &'a Matrix,
         cols: usize,
         metric: &Metric,
+        kernel: Kernel,
         watch: &Watch,
     ) -> Result<Box<dyn Gram + 'a>> {
-        Ok(Box::new(DenseGram::new(x, cols, metric, watch)?))
+        Ok(Box::new(DenseGram::new(x, cols, metric, kernel, watch)?))
     }
 
     fn distances<'a>(&self, x: &'a Matrix, watch: &Watch) -> Result<Box<dyn Distances + 'a>> {
@@ -48,6 +52,7 @@ impl Backend for Dense {
 pub(super) struct DenseGram<'a> {
     x: &'a Matrix,
     metric: Metric,
+    kernel: Kernel,
     columns: Columns<'a>,
     /// Buffers of factorisations that are no longer needed: fresh memory is slow to touch.
     spare: Mutex<Vec<Vec<f64>>>,
@@ -56,9 +61,16 @@ pub(super) struct DenseGram<'a> {
 
 impl<'a> DenseGram<'a> {
     /// The kernel between all rows of `x` and its first `cols` rows.
-    pub fn new(x: &'a Matrix, cols: usize, metric: &Metric, watch: &Watch) -> Result<Self> {
+    pub fn new(
+        x: &'a Matrix,
+        cols: usize,
+        metric: &Metric,
+        kernel: Kernel,
+        watch: &Watch,
+    ) -> Result<Self> {
         watch.check()?;
-        Ok(Self::from_source(x, cols, metric, Source::mapped(&metric.transform(x)), watch))
+        let source = Source::mapped(&metric.transform(x), kernel);
+        Ok(Self { kernel, ..Self::from_source(x, cols, metric, source, watch) })
     }
 
     /// The kernel of a spherical metric from the squared distances between all rows.
@@ -80,7 +92,8 @@ impl<'a> DenseGram<'a> {
         watch: &Watch,
     ) -> Self {
         let (metric, watch) = (metric.clone(), watch.clone());
-        Self { x, metric, columns: Columns::new(source, cols), spare: Mutex::default(), watch }
+        let (kernel, columns) = (Kernel::Gaussian, Columns::new(source, cols));
+        Self { x, metric, kernel, columns, spare: Mutex::default(), watch }
     }
 
     /// k(x_i, x_j) for all rows i.
@@ -147,7 +160,7 @@ impl Gram for DenseGram<'_> {
     fn set_metric(&mut self, metric: &Metric) -> Result<()> {
         self.watch.check()?;
         self.metric = metric.clone();
-        self.columns.replace(Source::mapped(&metric.transform(self.x)));
+        self.columns.replace(Source::mapped(&metric.transform(self.x), self.kernel));
         Ok(())
     }
 
@@ -197,17 +210,35 @@ impl Gram for DenseGram<'_> {
         Ok(Box::new(DenseFactor::new(self, set, ridge)?))
     }
 
-    /// With W = (left right') o K, the derivative in L is -2 L Q, where
+    /// With W = (left right') o K', where K' is minus the derivative of k in the squared distance (k itself for the
+    /// Gaussian kernel, k / (2 r) for the exponential one), the derivative in L is -2 L Q, where
     /// Q = sum_ij W_ij (x_i - x_j)(x_i - x_j)'
     ///   = X_r' diag(W 1) X_r + X_c' diag(W' 1) X_c - X_r' W X_c - X_c' W' X_r.
+    ///
+    /// The Laplacian kernel has d k / d l_k = -sign(l_k) k |x_k - z_k|, and for one width any rough kernel
+    /// k = exp(-r), with r in proportion to l, has d k / d l = -k r / l: no products with rows are needed.
     fn contract(&self, weights: &[Outer<'_>]) -> Vec<f64> {
+        let weights: Vec<&Outer<'_>> = (weights.iter())
+            .filter(|outer| !outer.rows.is_empty() && !outer.cols.is_empty())
+            .collect();
+        match (self.kernel, self.metric.form()) {
+            (Kernel::Gaussian, _) => {}
+            (_, Form::Sphere) => {
+                let sums = weights.iter().map(|outer| self.sum_of_distances(outer));
+                return vec![-sums.sum::<f64>() / self.metric.values()[0]];
+            }
+            (Kernel::Laplacian, _) => {
+                let parts = weights.iter().map(|outer| self.abs_differences(outer)).collect();
+                return self.minus_sign_times(sum_in_order(parts));
+            }
+            (Kernel::Exponential, _) => {}
+        }
         let z = match self.metric.form() {
             Form::Rank(_) => self.metric.transform(self.x),
             _ => Matrix::default(),
         };
         let parts: Vec<Matrix> = weights
             .par_iter()
-            .filter(|outer| !outer.rows.is_empty() && !outer.cols.is_empty())
             .map(|outer| match self.metric.form() {
                 Form::Sphere | Form::Diagonal => self.diagonal_of_q(outer),
                 Form::Full => self.q(outer),
@@ -219,6 +250,9 @@ impl Gram for DenseGram<'_> {
 
     fn weighted_differences(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix {
         let d = self.x.cols();
+        if self.kernel == Kernel::Laplacian {
+            return self.sign_differences(rows, cols, v);
+        }
         let left = vec![1.0; rows.len()];
         let outer = Outer { rows, left: &left, cols, right: v };
         let Weighted { forward, .. } = self.weigh(&outer, self.x, false);
@@ -265,6 +299,85 @@ struct Weighted {
 }
 
 impl DenseGram<'_> {
+    /// Turns values of the kernel into minus its derivative in the squared distance.
+    fn to_slope(&self, k: &mut [f64]) {
+        if self.kernel == Kernel::Exponential {
+            half_over_distance(k);
+        }
+    }
+
+    /// What `part` makes of each tile of rows of K[rows, cols], in order: the place of the first row, the
+    /// tile and the number of its rows.
+    fn by_tiles<T: Send>(
+        &self,
+        rows: &[usize],
+        cols: &[usize],
+        part: impl Fn(usize, &mut [f64]) -> T + Sync,
+    ) -> Vec<T> {
+        self.columns.prefetch(cols);
+        (rows.par_chunks(TILE_ROWS).enumerate())
+            .map(|(t, rows)| {
+                let mut tile = vec![0.0; rows.len() * cols.len()];
+                self.gather(&mut tile, rows, cols);
+                part(t * TILE_ROWS, &mut tile)
+            })
+            .collect()
+    }
+
+    /// sum_ij left_i right_j k_ij r_ij for a kernel k = exp(-r).
+    fn sum_of_distances(&self, outer: &Outer<'_>) -> f64 {
+        let parts = self.by_tiles(outer.rows, outer.cols, |first, tile| {
+            times_distance(tile);
+            let rows = tile.chunks_exact(outer.cols.len()).zip(&outer.left[first..]);
+            rows.map(|(row, left)| left * dot(row, outer.right)).sum::<f64>()
+        });
+        parts.iter().sum()
+    }
+
+    /// sum_ij left_i right_j k_ij |x_ik - x_jk| for each column k. // (1, d)
+    fn abs_differences(&self, outer: &Outer<'_>) -> Matrix {
+        let points = self.x.select_rows(outer.cols).transpose();
+        let parts = self.by_tiles(outer.rows, outer.cols, |first, tile| {
+            let mut sums = vec![0.0; self.x.cols()];
+            for (i, row) in tile.chunks_exact_mut(outer.cols.len()).enumerate() {
+                row.iter_mut().zip(outer.right).for_each(|(k, right)| *k *= right);
+                let (x, left) = (self.x.row(outer.rows[first + i]), outer.left[first + i]);
+                for (k, sum) in sums.iter_mut().enumerate() {
+                    *sum += left * abs_differences(row, x[k], points.row(k));
+                }
+            }
+            Matrix::from_fn(1, sums.len(), |_, k| sums[k])
+        });
+        sum_in_order(parts)
+    }
+
+    /// sum_j v_j k_ij sign(x_ik - x_jk) for each row i and column k. // (rows, d)
+    fn sign_differences(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix {
+        let points = self.x.select_rows(cols).transpose();
+        let parts = self.by_tiles(rows, cols, |first, tile| {
+            let mut out = Vec::with_capacity(TILE_ROWS * self.x.cols());
+            for (i, row) in tile.chunks_exact_mut(cols.len().max(1)).enumerate() {
+                row.iter_mut().zip(v).for_each(|(k, v)| *k *= v);
+                let x = self.x.row(rows[first + i]);
+                out.extend((0..x.len()).map(|k| sign_differences(row, x[k], points.row(k))));
+            }
+            out
+        });
+        let values = parts.concat();
+        let d = self.x.cols();
+        // Without columns there are no sums to fill it from.
+        Matrix::from_fn(rows.len(), d, |i, k| values.get(i * d + k).copied().unwrap_or(0.0))
+    }
+
+    /// From sums of |x_ik - x_jk| to the derivative in the diagonal of L, or in its one value.
+    fn minus_sign_times(&self, sums: Matrix) -> Vec<f64> {
+        let l = self.metric.values();
+        match sums.as_slice() {
+            [] => vec![0.0; l.len()],
+            sums => l.iter().zip(sums).map(|(l, sum)| -l.signum() * sum).collect(),
+        }
+    }
+
     /// Since W = diag(left) K diag(right), W Y is K times the scaled rows of Y, scaled again:
     /// W itself is never formed. `both` asks for W' Y_r besides W' 1.
     fn weigh(&self, outer: &Outer<'_>, y: &Matrix, both: bool) -> Weighted {
@@ -276,7 +389,7 @@ impl DenseGram<'_> {
         let left = scaled_rows(y, outer.rows, outer.left, both);
         let width = right.cols();
         let mut forward = Matrix::zeros(rows, width);
-        let rows_per_task = rows.div_ceil(TASKS).next_multiple_of(TILE_ROWS);
+        let rows_per_task = rows.max(1).div_ceil(TASKS).next_multiple_of(TILE_ROWS);
         let partial: Vec<Matrix> = forward
             .as_mut_slice()
             .par_chunks_mut(rows_per_task * width)
@@ -292,6 +405,7 @@ impl DenseGram<'_> {
                         true => self.gather_known(&mut tile, some, outer.cols),
                         false => self.gather(&mut tile, some, outer.cols),
                     }
+                    self.to_slope(&mut tile[..count * cols]);
                     let k = Block::new(&tile, count, cols, cols);
                     linalg::product(forward, width, 1.0, k, (&right).into());
                     for (forward, &l) in forward.chunks_exact_mut(width).zip(&outer.left[first..]) {
@@ -341,6 +455,33 @@ impl DenseGram<'_> {
     ) -> Vec<f64> {
         let (n, d) = (set.len(), self.x.cols());
         let x = self.x.select_rows(set);
+        if self.kernel != Kernel::Gaussian && self.metric.form() == Form::Sphere {
+            let parts = self.by_tiles(set, set, |first, tile| {
+                let mut w = vec![0.0; tile.len()];
+                fill(first, &mut w);
+                times_distance(tile);
+                dot(tile, &w)
+            });
+            return vec![-parts.iter().sum::<f64>() / self.metric.values()[0]];
+        }
+        if self.kernel == Kernel::Laplacian {
+            let points = x.transpose();
+            let parts = self.by_tiles(set, set, |first, tile| {
+                let mut w = vec![0.0; tile.len()];
+                fill(first, &mut w);
+                w.iter_mut().zip(&*tile).for_each(|(w, k)| *w *= k);
+                let rows = w.chunks_exact(n).enumerate();
+                let sums = rows.fold(vec![0.0; d], |mut sums, (i, w)| {
+                    let x = x.row(first + i);
+                    for (k, sum) in sums.iter_mut().enumerate() {
+                        *sum += abs_differences(w, x[k], points.row(k));
+                    }
+                    sums
+                });
+                Matrix::from_fn(1, d, |_, k| sums[k])
+            });
+            return self.minus_sign_times(sum_in_order(parts));
+        }
         let mapped = match self.metric.form() {
             Form::Rank(_) => self.metric.transform(&x),
             _ => Matrix::default(),
@@ -355,9 +496,12 @@ impl DenseGram<'_> {
                 let rows = &set[first..n.min(first + TILE_ROWS)];
                 let mut w = vec![0.0; rows.len() * n];
                 fill(first, &mut w);
+                let mut slopes = vec![0.0; n];
                 for (w, &i) in w.chunks_exact_mut(n).zip(rows) {
                     let k = self.column(i);
-                    w.iter_mut().zip(set).for_each(|(w, &j)| *w *= k[j]);
+                    slopes.iter_mut().zip(set).for_each(|(slope, &j)| *slope = k[j]);
+                    self.to_slope(&mut slopes);
+                    w.iter_mut().zip(&slopes).for_each(|(w, slope)| *w *= slope);
                 }
                 let wy = linalg::multiply(Block::new(&w, rows.len(), n, n), (&right).into());
                 // 2 (diag(W 1) Y - W Y) on these rows. // (rows, columns of Y)

@@ -1,0 +1,441 @@
+//! Honest outputs by cross-fitting: metric and C are learned on one half of the rows and asked on the other, and the
+//! other way round. What is asked are SVMs trained on all rows but the quarter that is asked.
+//!
+//! The label that an output is compared with was not used to learn what gives it, neither by the metric nor by C nor by
+//! the SVM. These outputs choose between members, weigh and calibrate them, and are the error that is
+//! reported; they are a little pessimistic, since fewer rows teach less than all. At a cost that grows with
+//! the cube of the rows, learning on two halves costs a quarter of learning on all rows.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::descent::{SvmlFit, TrainedOn, descend};
+use super::{COST_RANGE, FormChoice, Svml, learn_form};
+use crate::calibrate;
+use crate::data::folds::{self, Fold, Part};
+use crate::data::{LabelledRows, OwnedSample, Sample, pairs};
+use crate::error::{Error, Result};
+use crate::kernel::{self, Gram};
+use crate::linalg::Matrix;
+use crate::metric::{Form, Kernel, Metric};
+use crate::multiclass::{PairwiseSvms, decide, outputs, solve_pair, vote};
+use crate::run::{Run, Watch};
+use crate::svm::BinarySvm;
+
+/// What is learned by one member: a kernel and a form of L.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberKind {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The form of L.
+    pub form: Form,
+}
+
+impl MemberKind {
+    /// The parameters of SVML for this member alone.
+    pub fn params(self, base: &Svml) -> Svml {
+        Svml { kernel: self.kernel, form: FormChoice::Fixed(self.form), ..base.clone() }
+    }
+}
+
+/// A sample in four quarters, of which two and two are a half. Metric and C are learned on a half; they are asked on the
+/// quarters of the other, by SVMs that are trained on all rows but those of the quarter. Few rows are dealt into
+/// quarters several times, so that less depends on how they happen to fall.
+pub(super) struct Halves<'a> {
+    sample: &'a Sample<'a>,
+    /// Each validates one quarter and trains on the rest; four for each deal.
+    quarters: Vec<Fold>,
+    /// Quarters two by two, as samples of their own. The first two are the halves of the first deal, and so on.
+    halves: Vec<OwnedSample>,
+    /// The rows that are asked, quarter after quarter, with their classes and weights.
+    pub asked: LabelledRows,
+}
+
+/// Quarters that a half is made of.
+const PER_HALF: usize = 2;
+/// Rows are dealt as often as it takes to ask so many, but not more often than that.
+const ENOUGH_ASKED: u64 = 600;
+const MOST_DEALS: u64 = 4;
+/// What is left to do after learning on a half, as a multiple of what is usual: the SVMs on all rows have four times the
+/// rows of those of two folds of a half.
+const LEFT_TO_DO: u32 = 32;
+
+/// What a member gives at rows that were not used to learn it, and what it gave them with.
+pub(super) struct CrossFit {
+    /// For each multiple of C that was asked for, the output of the SVM of each pair of classes at the rows that are
+    /// asked. // (rows, pairs)
+    pub outputs: Vec<Matrix>,
+    /// What was learned on each half.
+    pub learned: Vec<SvmlFit>,
+    /// The SVMs that the first quarter was asked with.
+    pub fit: SvmlFit,
+}
+
+impl<'a> Halves<'a> {
+    /// Deals the rows into quarters; none if there are too few rows for that.
+    pub fn new(sample: &'a Sample<'a>) -> Option<Self> {
+        let rows = sample.dealt();
+        let deals = (ENOUGH_ASKED / rows.total().max(1)).clamp(1, MOST_DEALS);
+        let (mut quarters, mut halves) = (Vec::new(), Vec::new());
+        for deal in 0..deals {
+            let dealt = folds::dealt_again(rows, 2 * PER_HALF, deal);
+            let of_deal: Vec<OwnedSample> =
+                dealt.chunks(PER_HALF).map(|half| sample.select(&joined(half))).collect();
+            // Every class must be in both halves, with two rows to be dealt again.
+            let enough = |half: &OwnedSample| {
+                let mut counts = vec![0_u64; sample.classes()];
+                half.dealt().for_each(|(class, copies)| counts[class] += copies);
+                counts.iter().all(|&count| count >= 2)
+            };
+            if dealt.len() < 2 * PER_HALF || !of_deal.iter().all(enough) {
+                break;
+            }
+            quarters.extend(dealt);
+            halves.extend(of_deal);
+        }
+        let mut asked = LabelledRows::default();
+        for quarter in &quarters {
+            let part = sample.part(&quarter.valid);
+            asked.index.extend(part.index);
+            asked.class.extend(part.class);
+            asked.weight.extend(part.weight);
+        }
+        (!halves.is_empty()).then_some(Self { sample, quarters, halves, asked })
+    }
+
+    /// How many halves there are.
+    pub fn count(&self) -> usize {
+        self.halves.len()
+    }
+
+    /// The half that together with this one is a deal.
+    pub fn other(half: usize) -> usize {
+        half ^ 1
+    }
+
+    fn quarters_of(&self, half: usize) -> &[Fold] {
+        &self.quarters[half * PER_HALF..(half + 1) * PER_HALF]
+    }
+
+    /// Learns a member on each half, from the start that is given for it if any is. The steps on the first half are shown.
+    /// If learning is ended early there may be results for the first halves only.
+    pub fn learn(
+        &self,
+        kind: MemberKind,
+        params: &Svml,
+        starts: &[SvmlFit],
+        run: &mut Run<'_>,
+    ) -> Result<Vec<SvmlFit>> {
+        let params = kind.params(params);
+        let watch = run.watch().clone();
+        let learn = |half: usize, run: &mut Run<'_>| {
+            let sample = self.half(half)?;
+            match starts.get(half) {
+                Some(from) => descend(&sample, kind.form, &params, Some(from.clone()), run),
+                None => learn_form(&sample, kind.form, &params, run),
+            }
+        };
+        let unobserved = || Run::unobserved_by(&watch).keeping(LEFT_TO_DO);
+        let fits: Vec<Result<SvmlFit>> = if run.is_observed() {
+            let first = learn(0, &mut run.on_half().keeping(LEFT_TO_DO));
+            let go_on = first.as_ref().is_ok_and(|fit| !fit.stop.is_early());
+            let rest = if go_on { 1..self.count() } else { 1..1 };
+            let rest = rest.into_par_iter().map(|half| learn(half, &mut unobserved()));
+            let rest: Vec<Result<SvmlFit>> = rest.collect();
+            std::iter::once(first).chain(rest).collect()
+        } else {
+            (0..self.count()).into_par_iter().map(|half| learn(half, &mut unobserved())).collect()
+        };
+        let mut learned = Vec::with_capacity(fits.len());
+        for fit in fits {
+            match fit {
+                Err(Error::Interrupted) if !learned.is_empty() => break,
+                fit => learned.push(fit?),
+            }
+        }
+        let steps = learned.iter_mut().flat_map(|fit| &mut fit.trace);
+        steps.for_each(|step| *step = step.on_half());
+        Ok(learned)
+    }
+
+    /// Asks each quarter with the metric and C of the half that it is not part of, for each multiple of C.
+    pub fn ask(
+        &self,
+        kernel: Kernel,
+        learned: &[SvmlFit],
+        multiples: &[f64],
+        watch: &Watch,
+    ) -> Result<CrossFit> {
+        let n = self.sample.rows();
+        let mut values = vec![Vec::new(); multiples.len()];
+        let mut first: Option<(Vec<BinarySvm>, f64)> = None;
+        for half in 0..self.count() {
+            let SvmlFit { metric, cost, .. } = &learned[Self::other(half)];
+            let gram = kernel::backend().gram(self.sample.x(), n, metric, kernel, watch)?;
+            let gram = &*gram;
+            // What was learned with says which rows are likely to be support vectors.
+            let fit = self.on_sample(Self::other(half), &learned[Self::other(half)]);
+            let all = self.sample.all();
+            let likely = inside_margin(&all, &outputs(gram, &all.index, &fit.svms), self.sample);
+            let quarters: Vec<Asked> = (self.quarters_of(half).par_iter())
+                .map(|quarter| self.ask_quarter(gram, quarter, *cost, multiples, &likely))
+                .collect::<Result<_>>()?;
+            for quarter in quarters {
+                let outputs = values.iter_mut().zip(&quarter.outputs);
+                outputs.for_each(|(values, outputs)| values.extend_from_slice(outputs.as_slice()));
+                first.get_or_insert((quarter.svms, quarter.residual));
+            }
+        }
+        let (rows, width) = (self.asked.index.len(), pairs(self.sample.classes()).len());
+        let outputs = values.into_iter().map(|values| Matrix::new(rows, width, values));
+        let (svms, residual) = first.unwrap_or_default();
+        let Fold { train, valid } = &self.quarters[0];
+        let trained = TrainedOn::Part { unseen: unseen(&train.rows, &valid.rows) };
+        let fit = SvmlFit { svms, residual, trained, ..learned[Self::other(0)].clone() };
+        Ok(CrossFit { outputs: outputs.collect::<Result<_>>()?, learned: learned.to_vec(), fit })
+    }
+
+    fn ask_quarter(
+        &self,
+        gram: &dyn Gram,
+        quarter: &Fold,
+        cost: f64,
+        multiples: &[f64],
+        likely: &[Vec<usize>],
+    ) -> Result<Asked> {
+        let Fold { train, valid } = quarter;
+        let train = self.sample.part(train);
+        let inside = |likely: &Vec<usize>| -> Vec<usize> {
+            likely.iter().copied().filter(|row| train.index.binary_search(row).is_ok()).collect()
+        };
+        let likely: Vec<Vec<usize>> = likely.iter().map(inside).collect();
+        let (svms, residual) = self.train(gram, &train, cost * multiples[0], &likely)?;
+        let support: Vec<Vec<usize>> = svms.iter().map(|svm| svm.support.clone()).collect();
+        let mut all = vec![outputs(gram, &valid.rows, &svms)];
+        for multiple in &multiples[1..] {
+            let (larger, _) = self.train(gram, &train, cost * multiple, &support)?;
+            all.push(outputs(gram, &valid.rows, &larger));
+        }
+        Ok(Asked { outputs: all, svms, residual })
+    }
+
+    /// Trains the SVMs of all pairs, from likely support sets if there are any. With them the worst violation of their
+    /// optimality conditions.
+    fn train(
+        &self,
+        gram: &dyn Gram,
+        rows: &LabelledRows,
+        cost: f64,
+        likely: &[Vec<usize>],
+    ) -> Result<(Vec<BinarySvm>, f64)> {
+        let cost = cost.clamp(COST_RANGE.0, COST_RANGE.1);
+        let trained: Vec<(BinarySvm, f64)> = (pairs(self.sample.classes()).into_par_iter())
+            .enumerate()
+            .map(|(p, pair)| {
+                let start = likely.get(p).map(Vec::as_slice);
+                let solution = solve_pair(gram, &rows.of_pair(pair), cost, start)?;
+                Ok((solution.svm, solution.residual))
+            })
+            .collect::<Result<_>>()?;
+        let residual = trained.iter().map(|(_, residual)| *residual).fold(0.0, f64::max);
+        Ok((trained.into_iter().map(|(svm, _)| svm).collect(), residual))
+    }
+
+    /// What was learned on a half, by rows of the sample.
+    pub fn on_sample(&self, half: usize, fit: &SvmlFit) -> SvmlFit {
+        let rows = joined(self.quarters_of(half)).rows;
+        let mut fit = fit.clone();
+        let support = fit.svms.iter_mut().flat_map(|svm| &mut svm.support);
+        support.for_each(|row| *row = rows[*row]);
+        let seen: Vec<usize> = match &fit.trained {
+            TrainedOn::Part { unseen } => {
+                let seen = (0..rows.len()).filter(|row| unseen.binary_search(row).is_err());
+                seen.map(|row| rows[row]).collect()
+            }
+            TrainedOn::All { .. } => rows,
+        };
+        let all: Vec<usize> = (0..self.sample.rows()).collect();
+        SvmlFit { trained: TrainedOn::Part { unseen: unseen(&seen, &all) }, ..fit }
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.sample.rows()
+    }
+
+    /// For each pair of classes the rows of the sample that outputs put inside of the margin or on the wrong side.
+    pub fn likely_support(&self, outputs: &Matrix) -> Vec<Vec<usize>> {
+        inside_margin(&self.asked, outputs, self.sample)
+    }
+
+    /// The outputs of SVMs that were trained on a half at the rows of the other. // (rows, pairs)
+    pub fn ask_other(&self, half: usize, metric: &Metric, svms: &[BinarySvm]) -> Result<Matrix> {
+        let sample = self.half(half)?;
+        let svms = PairwiseSvms::new(svms, sample.classes(), |row| sample.class()[row]);
+        let mapped = metric.transform(&sample.x().select_rows(&svms.support));
+        let other = &self.asked.index[self.asked_of(Self::other(half))];
+        let z = metric.transform(&self.sample.x().select_rows(other));
+        Ok(svms.outputs(Kernel::Gaussian, &z, &mapped))
+    }
+
+    /// Puts what each half was asked for at the rows of its other half into the order of the rows that are asked.
+    pub fn joined(&self, of_halves: &[Matrix]) -> Result<Matrix> {
+        let (rows, width) = (self.asked.index.len(), pairs(self.sample.classes()).len());
+        let in_order = (0..self.count()).map(|half| &of_halves[Self::other(half)]);
+        Matrix::new(rows, width, in_order.flat_map(|h| h.as_slice().iter().copied()).collect())
+    }
+
+    /// The sample of one half.
+    pub fn half(&self, half: usize) -> Result<Sample<'_>> {
+        self.halves[half].sample()
+    }
+
+    /// The rows of a half, by their places among those that are asked.
+    pub fn asked_of(&self, half: usize) -> Range<usize> {
+        let rows = |quarters: &[Fold]| quarters.iter().map(|q| q.valid.rows.len()).sum::<usize>();
+        let first = rows(&self.quarters[..half * PER_HALF]);
+        first..first + rows(self.quarters_of(half))
+    }
+
+    /// The classes that outputs decide for.
+    pub fn decide(&self, outputs: &Matrix) -> Vec<usize> {
+        decide(&vote(outputs, self.sample.classes()))
+    }
+
+    /// How many rows of equal weight would tell as much as those that are asked, of which one may stand for copies.
+    pub fn effective_rows(&self) -> f64 {
+        let rows = self.values(std::iter::repeat(0.0)).0;
+        let squares: f64 = rows.iter().map(|row| row.weight * row.weight / row.copies).sum();
+        rows.iter().map(|row| row.weight).sum::<f64>().powi(2) / squares
+    }
+
+    /// Values for the rows that are asked, in their order.
+    fn values(&self, values: impl Iterator<Item = f64>) -> RowValues {
+        let copies = self.quarters.iter().flat_map(|quarter| &quarter.valid.copies);
+        let rows = values.zip(self.asked.weight.iter().zip(copies));
+        // A row that is dealt again tells nothing new.
+        let deals = (self.count() / 2) as f64;
+        let row =
+            |(value, (&weight, &copies))| RowValue { value, weight, copies: copies as f64 / deals };
+        RowValues(rows.map(row).collect())
+    }
+
+    /// For each row that is asked whether it is misclassified.
+    pub fn wrong(&self, outputs: &Matrix) -> RowValues {
+        let decided = self.decide(outputs);
+        let both = decided.iter().zip(&self.asked.class);
+        self.values(both.map(|(decided, class)| f64::from(u8::from(decided != class))))
+    }
+
+    /// The temperature that fits outputs to the classes of the rows that are asked.
+    pub fn temperature(&self, outputs: &Matrix) -> f64 {
+        let values = vote(outputs, self.sample.classes());
+        calibrate::temperature(&values, &self.asked.class, &self.asked.weight)
+    }
+
+    /// For each row that is asked -log p(class of the row).
+    pub fn log_losses(&self, outputs: &Matrix, temperature: f64) -> RowValues {
+        let p = calibrate::probabilities(&vote(outputs, self.sample.classes()), temperature);
+        let classes = self.asked.class.iter().enumerate();
+        self.values(classes.map(|(i, &class)| -p[(i, class)].max(1e-15).ln()))
+    }
+
+    /// The same at the temperature that fits best.
+    pub fn least_log_losses(&self, outputs: &Matrix) -> RowValues {
+        self.log_losses(outputs, self.temperature(outputs))
+    }
+
+    /// The share, by weight, of all rows but those of the heaviest class: the error of who always names that
+    /// class.
+    pub fn guessing(&self) -> f64 {
+        let mut totals = vec![0.0; self.sample.classes()];
+        self.asked.class.iter().zip(&self.asked.weight).for_each(|(&c, w)| totals[c] += w);
+        let all: f64 = totals.iter().sum();
+        1.0 - totals.iter().copied().fold(0.0, f64::max) / all.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// What a quarter was asked with.
+struct Asked {
+    /// For each multiple of C.
+    outputs: Vec<Matrix>,
+    /// The SVMs of the first multiple.
+    svms: Vec<BinarySvm>,
+    /// Worst violation of their optimality conditions.
+    residual: f64,
+}
+
+/// For each pair of classes the rows that outputs put inside of the margin or on the wrong side, in ascending order; nothing
+/// if there are no outputs.
+fn inside_margin(rows: &LabelledRows, outputs: &Matrix, sample: &Sample<'_>) -> Vec<Vec<usize>> {
+    let inside = |(p, (negative, positive)): (usize, (usize, usize))| {
+        let rows = rows.index.iter().zip(&rows.class).enumerate();
+        let mut inside: Vec<usize> = rows
+            .filter(|(r, (_, class))| {
+                (**class == positive && outputs[(*r, p)] < 1.0)
+                    || (**class == negative && outputs[(*r, p)] > -1.0)
+            })
+            .map(|(_, (row, _))| *row)
+            .collect();
+        inside.sort_unstable();
+        inside.dedup();
+        inside
+    };
+    pairs(sample.classes()).into_iter().enumerate().take(outputs.cols()).map(inside).collect()
+}
+
+/// The rows of some quarters together.
+fn joined(quarters: &[Fold]) -> Part {
+    let parts: Vec<&Part> = quarters.iter().map(|quarter| &quarter.valid).collect();
+    Part::joined(&parts)
+}
+
+/// Those of some rows that are not among others, all in ascending order; all of them if none is: new rows are copies then.
+fn unseen(seen: &[usize], rows: &[usize]) -> Vec<usize> {
+    let unseen: Vec<usize> =
+        rows.iter().copied().filter(|row| seen.binary_search(row).is_err()).collect();
+    if unseen.is_empty() { rows.to_vec() } else { unseen }
+}
+
+/// A value for each of some rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RowValues(Vec<RowValue>);
+
+/// The value of a row, with its weight and the number of equal rows that it stands for, a part of one if it is there
+/// several times.
+#[derive(Clone, Copy, Debug)]
+struct RowValue {
+    value: f64,
+    weight: f64,
+    copies: f64,
+}
+
+impl RowValues {
+    fn total(&self) -> f64 {
+        self.0.iter().map(|row| row.weight).sum::<f64>().max(f64::MIN_POSITIVE)
+    }
+
+    /// Those of some of the rows.
+    pub fn of(&self, rows: Range<usize>) -> Self {
+        Self(self.0[rows].to_vec())
+    }
+
+    /// Their mean, by weight.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().map(|row| row.value * row.weight).sum::<f64>() / self.total()
+    }
+
+    /// Whether the mean is below that of other values of the same rows by so many standard errors of the
+    /// difference, as if the difference were zero.
+    pub fn below(&self, other: &Self, errors: f64) -> bool {
+        let total = self.total();
+        let (mut mean, mut squares) = (0.0, 0.0);
+        for (row, other) in self.0.iter().zip(&other.0) {
+            let difference = row.weight / total * (other.value - row.value);
+            mean += difference;
+            squares += difference * difference / row.copies;
+        }
+        mean > errors * squares.sqrt()
+    }
+}

@@ -1,0 +1,763 @@
+//! The default: not one SVM but the mean of several that differ in kernel and metric.
+//!
+//! 1. Three members are learned: a Gaussian kernel of one width, an exponential kernel with a weight for each feature,
+//!    and a Laplacian kernel of one width; each on either half of the rows, and then for a few steps on all rows from the
+//!    mean of what the halves have learned. Their decision values are averaged with weights that minimise the
+//!    error on rows that were not used to learn (see [`cross_fit`](super::cross_fit)) plus a price for being far from
+//!    equal weights.
+//! 2. What differs from that must be better on those rows by two standard errors: a member is left out if another is
+//!    better alone, all C are ten times as large, or a Gaussian kernel of a few directions that are no columns takes the
+//!    place of the others.
+//!
+//! `docs/math.md` in the repository says why.
+
+use std::ops::{ControlFlow, Range};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::cross_fit::{CrossFit, Halves, MemberKind, RowValues};
+use super::descent::{SvmlFit, descend};
+use super::gradient_start::outer_product;
+use super::{COST_RANGE, Svml, learn_form};
+use crate::calibrate::LEAST_CERTAIN;
+use crate::data::{Sample, pairs};
+use crate::error::{Error, Result};
+use crate::kernel::{self, Gram};
+use crate::learners::Init;
+use crate::linalg::{self, Matrix};
+use crate::metric::{Form, Kernel, Metric};
+use crate::multiclass::solve_pair;
+use crate::run::{Run, Step, Stop, Watch};
+use crate::svm::BinarySvm;
+
+/// The members of the mean. The first is the smooth and safe one, and what is left if time is short.
+const MEMBERS: [MemberKind; 3] = [
+    MemberKind { kernel: Kernel::Gaussian, form: Form::Sphere },
+    MemberKind { kernel: Kernel::Exponential, form: Form::Diagonal },
+    MemberKind { kernel: Kernel::Laplacian, form: Form::Sphere },
+];
+/// Weights are multiples of one over this.
+const WEIGHT_STEPS: usize = 10;
+/// Price of weights, times the square of their distance from equal weights.
+const WEIGHT_PRICE: f64 = 0.05;
+/// What takes the place of something simpler must be better on rows not seen by so many standard errors.
+const STANDARD_ERRORS: f64 = 2.0;
+/// All members are tried with C times this: the squared hinge prefers smoother functions than the error does where a
+/// class is rare or rows repeat.
+const LARGER_COST: f64 = 10.0;
+/// What probabilities must gain on equal ones in log-likelihood, on all rows together, to be more than chance: by as
+/// much a parameter without meaning gains in one case of twenty.
+const LEAST_GAIN: f64 = 2.0;
+/// The smallest rank that is tried is that of the fewest directions with this share of the trace of G.
+const TRACE_SHARE: f64 = 0.5;
+/// Members of fewer rows than this are learned beside each other.
+pub(crate) const BESIDE_EACH_OTHER: usize = 1500;
+/// G has d x d entries and its eigenvectors take d^3 operations: not for more columns than this.
+const MOST_COLUMNS: usize = 1000;
+
+/// A member of the mean.
+#[derive(Clone, Debug)]
+pub struct MemberFit {
+    /// Its kernel.
+    pub kernel: Kernel,
+    /// Its share in the mean.
+    pub weight: f64,
+    /// C of the SVMs on all rows; that of `fit`, or larger.
+    pub cost: f64,
+    /// For each pair of classes the rows that are likely to be support vectors of these, if that is known.
+    pub likely_support: Vec<Vec<usize>>,
+    /// Metric, C and SVMs as they were learned.
+    pub fit: SvmlFit,
+}
+
+impl MemberFit {
+    fn new(kernel: Kernel, weight: f64, fit: SvmlFit) -> Self {
+        Self { kernel, weight, cost: fit.cost, likely_support: Vec::new(), fit }
+    }
+}
+
+/// What was learned.
+#[derive(Clone, Debug)]
+pub struct MeanFit {
+    /// The members, in a fixed order.
+    pub members: Vec<MemberFit>,
+    /// What they do on rows that they have not seen.
+    pub honest: Option<Honest>,
+    /// What was compared to come to them.
+    pub candidates: Vec<Candidate>,
+    /// The steps of all members, one after the other.
+    pub trace: Vec<Step>,
+    /// The step of the trace that the last member is of.
+    pub best: usize,
+    /// Why the last of them ended.
+    pub stop: Stop,
+}
+
+/// How well a model of half of the rows does on the other half, of whose labels it knows nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Honest {
+    /// Share of rows misclassified, by weight.
+    pub error: f64,
+    /// Mean of -log p(class of the row), natural logarithm.
+    pub log_loss: f64,
+    /// Error of who always names the class that is most frequent.
+    pub guessing: f64,
+    /// Standard error of `error`.
+    pub standard_error: f64,
+    /// The temperature of the probabilities.
+    pub temperature: f64,
+}
+
+impl Honest {
+    /// Whether the error is no better than guessing, to within three standard errors: rows that validate each other err
+    /// together, and so such errors scatter more than those of as many independent rows.
+    pub fn is_no_better_than_guessing(&self) -> bool {
+        self.error > self.guessing - 3.0 * self.standard_error
+    }
+}
+
+/// A member that was considered.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The form of the metric.
+    pub form: Form,
+    /// The kernel.
+    #[serde(default = "gaussian")]
+    pub kernel: Kernel,
+    /// C; geometric mean of the two halves.
+    pub cost: f64,
+    /// Mean of the surrogate over rows that the SVMs have not seen; of former versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// Share of rows misclassified by what was learned without them.
+    pub error: f64,
+    /// Its weight in the mean.
+    #[serde(default)]
+    pub weight: f64,
+    /// Whether it is part of the model.
+    pub chosen: bool,
+}
+
+fn gaussian() -> Kernel {
+    Kernel::Gaussian
+}
+
+/// A member on the halves.
+struct Considered {
+    kind: MemberKind,
+    cross: CrossFit,
+}
+
+impl Considered {
+    /// The geometric mean of C of the halves.
+    fn cost(&self) -> f64 {
+        let logs: Vec<f64> = self.cross.learned.iter().map(|fit| fit.cost.ln()).collect();
+        (logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp()
+    }
+
+    /// The mean of M of the halves.
+    fn metric(&self) -> Result<Metric> {
+        let first = &self.cross.learned[0].metric;
+        let mut squares = vec![0.0; first.values().len()];
+        for fit in &self.cross.learned {
+            let values = squares.iter_mut().zip(fit.metric.values());
+            values.for_each(|(sum, value)| *sum += value * value);
+        }
+        let halves = self.cross.learned.len() as f64;
+        let values = squares.into_iter().map(|sum| (sum / halves).sqrt()).collect();
+        Metric::new(first.form(), first.features(), values)
+    }
+}
+
+/// Learns one member and, if asked to, what it does on rows that it was not learned on.
+pub(crate) fn learn_one(
+    sample: &Sample<'_>,
+    form: Form,
+    params: &Svml,
+    run: &mut Run<'_>,
+) -> Result<MeanFit> {
+    let fit = learn_form(sample, form, params, run)?;
+    let kind = MemberKind { kernel: params.kernel, form };
+    let halves = if params.cross_fit && !fit.stop.is_early() { Halves::new(sample) } else { None };
+    let watch = run.watch().clone();
+    let honest = match halves.map(|halves| honest_of(&halves, kind, params, &watch)) {
+        None | Some(Err(Error::Interrupted | Error::NotPositiveDefinite { .. })) => None,
+        Some(honest) => Some(honest?),
+    };
+    let (trace, best, stop) = (fit.trace.clone(), fit.best, fit.stop);
+    let members = vec![MemberFit::new(params.kernel, 1.0, fit)];
+    Ok(MeanFit { members, honest, candidates: Vec::new(), trace, best, stop })
+}
+
+/// Cross-fits one member.
+fn honest_of(
+    halves: &Halves<'_>,
+    kind: MemberKind,
+    params: &Svml,
+    watch: &Watch,
+) -> Result<Honest> {
+    let run = &mut Run::unobserved_by(watch);
+    let learned = halves.learn(kind, params, &[], run)?;
+    if learned.len() < halves.count() || learned.iter().any(|fit| fit.stop.is_early()) {
+        return Err(Error::Interrupted);
+    }
+    let asked = halves.ask(kind.kernel, &learned, &[1.0], watch)?;
+    Ok(Honest::new(halves, &asked.outputs[0]))
+}
+
+/// Learns the mean of members.
+pub(crate) fn learn(sample: &Sample<'_>, params: &Svml, run: &mut Run<'_>) -> Result<MeanFit> {
+    // A start from gradients is for forms that are given.
+    let init = if params.init == Init::Gradients { Init::Scaled } else { params.init };
+    let params = &Svml { init, ..params.clone() };
+    let mut learned = MeanFit {
+        members: Vec::new(),
+        honest: None,
+        candidates: Vec::new(),
+        trace: Vec::new(),
+        best: 0,
+        stop: Stop::Minimum,
+    };
+    match Halves::new(sample).filter(|_| params.cross_fit) {
+        Some(halves) => learned.learn_by_halves(&halves, sample, params, run)?,
+        None => learned.learn_apart(sample, params, run)?,
+    }
+    if run.watch().check().is_err() {
+        learned.stop = run.watch().cause();
+    }
+    let total: f64 = learned.members.iter().map(|member| member.weight).sum();
+    learned.members.iter_mut().for_each(|member| member.weight /= total);
+    for candidate in &mut learned.candidates {
+        let kind = (candidate.kernel, candidate.form);
+        let member = learned.members.iter().find(|m| (m.kernel, m.fit.metric.form()) == kind);
+        candidate.weight = member.map_or(0.0, |member| member.weight);
+        candidate.chosen = member.is_some();
+    }
+    Ok(learned)
+}
+
+impl MeanFit {
+    /// Learns each member on all rows, without anything to weigh them by.
+    fn learn_apart(&mut self, sample: &Sample<'_>, params: &Svml, run: &mut Run<'_>) -> Result<()> {
+        for kind in MEMBERS {
+            let fit = match self.learn(sample, kind, params, None, run) {
+                // What is there is a model.
+                Err(Error::Interrupted | Error::NotPositiveDefinite { .. })
+                    if !self.members.is_empty() =>
+                {
+                    break;
+                }
+                fit => fit?,
+            };
+            let ended = fit.stop.is_early();
+            self.members.push(MemberFit::new(kind.kernel, 1.0, fit));
+            if ended {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns a member on all rows. Its steps follow those that are there.
+    fn learn(
+        &mut self,
+        sample: &Sample<'_>,
+        kind: MemberKind,
+        params: &Svml,
+        from: Option<SvmlFit>,
+        run: &mut Run<'_>,
+    ) -> Result<SvmlFit> {
+        let params = kind.params(params);
+        let mut run = run.numbered_from(self.trace.len());
+        let fit = descend(sample, kind.form, &params, from, &mut run)?;
+        // A start that nothing could be learned from has no SVMs.
+        if fit.svms.is_empty() {
+            return Err(Error::Interrupted);
+        }
+        self.append(&fit);
+        Ok(fit)
+    }
+
+    /// Appends the steps of a fit.
+    fn append(&mut self, fit: &SvmlFit) {
+        let first = self.trace.len();
+        let steps = fit.trace.iter().enumerate();
+        self.trace.extend(steps.map(|(k, step)| Step { iteration: first + k, ..*step }));
+        (self.best, self.stop) = (first + fit.best, fit.stop);
+    }
+
+    /// Learns each member on either half of the rows, weighs the members by what they do on the other half, and goes on
+    /// learning on all rows from the mean of what the halves have learned.
+    fn learn_by_halves(
+        &mut self,
+        halves: &Halves<'_>,
+        sample: &Sample<'_>,
+        params: &Svml,
+        run: &mut Run<'_>,
+    ) -> Result<()> {
+        // With a larger C too, if SVMs are trained again.
+        let multiples: &[f64] =
+            if params.learn_cost && params.refit { &[1.0, LARGER_COST] } else { &[1.0] };
+        let (mut considered, mut ended) = match self.cross_fit(halves, params, multiples, run)? {
+            CrossFitted::All(considered) => (considered, false),
+            CrossFitted::Some(considered) => (considered, true),
+            CrossFitted::Part(fit) => {
+                self.members.push(MemberFit::new(MEMBERS[0].kernel, 1.0, fit));
+                return Ok(());
+            }
+        };
+        let low =
+            if ended { Ok(None) } else { low_rank(halves, params, &considered[0], multiples, run) };
+        let low = match low {
+            Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => None,
+            low => low?,
+        };
+        let plan = Plan::new(halves, &mut considered, low);
+        let sphere = (&considered[0].metric()?, considered[0].cost());
+        for (member, &weight) in considered.iter().zip(&plan.weights) {
+            if weight == 0.0 {
+                continue;
+            }
+            let (start, likely_support) = match member.kind.form {
+                // Directions of all rows are better than those of the halves.
+                Form::Rank(rank) => (low_rank_start(sample, rank, sphere, run.watch()), Vec::new()),
+                _ => {
+                    let likely = halves.likely_support(&member.cross.outputs[plan.multiple]);
+                    (Ok(SvmlFit::start(member.metric()?, member.cost())), likely)
+                }
+            };
+            let learned = match ended {
+                true => Err(Error::Interrupted),
+                false => {
+                    start.and_then(|from| self.learn(sample, member.kind, params, Some(from), run))
+                }
+            };
+            let fit = match learned {
+                // What the halves have learned will do.
+                Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => {
+                    member.cross.fit.clone()
+                }
+                fit => fit?,
+            };
+            ended |= fit.stop.is_early();
+            let mut learned = MemberFit::new(member.kind.kernel, weight, fit);
+            learned.cost = (multiples[plan.multiple] * learned.cost).min(COST_RANGE.1);
+            self.members.push(MemberFit { likely_support, ..learned });
+        }
+        (self.honest, self.candidates) = (Some(plan.honest), plan.candidates);
+        Ok(())
+    }
+
+    /// Cross-fits the members, those of small samples beside each other.
+    fn cross_fit(
+        &mut self,
+        halves: &Halves<'_>,
+        params: &Svml,
+        multiples: &[f64],
+        run: &mut Run<'_>,
+    ) -> Result<CrossFitted> {
+        let watch = run.watch().clone();
+        let cross_fit = |kind: MemberKind, run: &mut Run<'_>| {
+            let fits = halves.learn(kind, params, &[], run)?;
+            let ended = fits.len() < halves.count() || fits.iter().any(|fit| fit.stop.is_early());
+            let cross = match ended {
+                true => Err(Error::Interrupted),
+                false => halves.ask(kind.kernel, &fits, multiples, &watch),
+            };
+            Ok((fits, cross))
+        };
+        type Tried = Result<(Vec<SvmlFit>, Result<CrossFit>)>;
+        let mut beside: Vec<Option<Tried>> = match halves.rows() < BESIDE_EACH_OTHER {
+            true => (MEMBERS.par_iter())
+                .map(|&kind| Some(cross_fit(kind, &mut Run::unobserved_by(&watch))))
+                .collect(),
+            false => MEMBERS.iter().map(|_| None).collect(),
+        };
+        let mut considered = Vec::with_capacity(MEMBERS.len() + 1);
+        for (kind, tried) in MEMBERS.into_iter().zip(&mut beside) {
+            let since = self.trace.last().map_or(0.0, |step| step.seconds);
+            let mut run = run.numbered_from(self.trace.len());
+            let tried = match tried.take() {
+                Some(tried) => tried.map(|(mut fits, cross)| {
+                    fits[0]
+                        .trace
+                        .iter_mut()
+                        .for_each(|step| step.seconds = step.seconds.max(since));
+                    // What was learned unobserved is shown now, until someone wants to stop.
+                    let Some((last, stop)) = run.show(&fits[0].trace) else { return (fits, cross) };
+                    fits[0].trace.truncate(last + 1);
+                    (fits[0].best, fits[0].stop) = (fits[0].best.min(last), stop);
+                    (fits, Err(Error::Interrupted))
+                }),
+                None => cross_fit(kind, &mut run),
+            };
+            match tried {
+                Ok((fits, cross)) => {
+                    self.append(&fits[0]);
+                    match cross {
+                        Ok(cross) => considered.push(Considered { kind, cross }),
+                        Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => {
+                            if considered.is_empty() {
+                                return Ok(CrossFitted::Part(halves.on_sample(0, &fits[0])));
+                            }
+                            return Ok(CrossFitted::Some(considered));
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                Err(Error::Interrupted | Error::NotPositiveDefinite { .. })
+                    if !considered.is_empty() =>
+                {
+                    return Ok(CrossFitted::Some(considered));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(CrossFitted::All(considered))
+    }
+}
+
+/// How far cross-fitting came.
+enum CrossFitted {
+    /// To the end.
+    All(Vec<Considered>),
+    /// The first members were cross-fitted before it was ended.
+    Some(Vec<Considered>),
+    /// Not even the first; this is the best that was learned of it.
+    Part(SvmlFit),
+}
+
+impl Honest {
+    /// From outputs at the rows that are asked.
+    fn new(halves: &Halves<'_>, outputs: &Matrix) -> Self {
+        let error = halves.wrong(outputs).mean();
+        let rows = halves.effective_rows();
+        let loss = |temperature: f64| rows * halves.log_losses(outputs, temperature).mean();
+        let fitted = halves.temperature(outputs);
+        let temperature = match loss(LEAST_CERTAIN) - loss(fitted) < LEAST_GAIN {
+            true => LEAST_CERTAIN,
+            false => fitted,
+        };
+        Self {
+            error,
+            log_loss: halves.log_losses(outputs, temperature).mean(),
+            guessing: halves.guessing(),
+            standard_error: (error * (1.0 - error) / rows).sqrt(),
+            temperature,
+        }
+    }
+}
+
+/// What the rows that were not used to learn say: the weights of the members, and whether C is to be larger.
+struct Plan {
+    /// The weight of each member.
+    weights: Vec<f64>,
+    /// Which of the multiples of C.
+    multiple: usize,
+    honest: Honest,
+    candidates: Vec<Candidate>,
+}
+
+impl Plan {
+    /// `low` is a member of low rank to be considered with the others, with the log losses of where it started from.
+    fn new(
+        halves: &Halves<'_>,
+        considered: &mut Vec<Considered>,
+        low: Option<(Considered, RowValues)>,
+    ) -> Self {
+        let outputs: Vec<&Matrix> =
+            considered.iter().map(|member| &member.cross.outputs[0]).collect();
+        // For what is reported, each half is weighed as the other would have it: the best weights for a row know its label.
+        let all = 0..halves.asked.index.len();
+        let others = (0..halves.count()).map(|half| halves.asked_of(Halves::other(half)));
+        let parts: Vec<Range<usize>> = std::iter::once(all).chain(others).collect();
+        let mut of_parts = best_weights(halves, &outputs, &parts);
+        let mut mean = mean_of(&outputs, &of_parts[0]);
+
+        // Few directions instead.
+        if let Some((low, start)) = low {
+            let losses = halves.least_log_losses(&mean);
+            let learned = halves.least_log_losses(&low.cross.outputs[0]);
+            let better = [start, learned].iter().any(|low| low.below(&losses, STANDARD_ERRORS));
+            for weights in &mut of_parts {
+                if better {
+                    weights.fill(0.0);
+                }
+                weights.push(f64::from(u8::from(better)));
+            }
+            if better {
+                mean = low.cross.outputs[0].clone();
+            }
+            considered.push(low);
+        }
+
+        // The same members with a larger C.
+        let with = |multiple: usize| -> Option<Vec<&Matrix>> {
+            considered.iter().map(|member| member.cross.outputs.get(multiple)).collect()
+        };
+        let larger = with(1).filter(|larger| {
+            let wrong = halves.wrong(&mean_of(larger, &of_parts[0]));
+            wrong.below(&halves.wrong(&mean), STANDARD_ERRORS)
+        });
+        let multiple = usize::from(larger.is_some());
+        let reported = with(multiple).unwrap_or_default();
+        let honest = Honest::new(halves, &mean_by_half(halves, &reported, &of_parts[1..]));
+        let weights = of_parts.swap_remove(0);
+        let candidates = (considered.iter().zip(&weights))
+            .map(|(member, &weight)| Candidate {
+                form: member.kind.form,
+                kernel: member.kind.kernel,
+                cost: member.cost(),
+                loss: None,
+                error: halves.wrong(&member.cross.outputs[multiple]).mean(),
+                weight,
+                chosen: weight > 0.0,
+            })
+            .collect();
+        Self { weights, multiple, honest, candidates }
+    }
+}
+
+/// The weighted mean of outputs.
+fn mean_of(outputs: &[&Matrix], weights: &[f64]) -> Matrix {
+    let (rows, cols) = (outputs[0].rows(), outputs[0].cols());
+    let mut mean = Matrix::zeros(rows, cols);
+    for (outputs, weight) in outputs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0) {
+        let values = mean.as_mut_slice().iter_mut().zip(outputs.as_slice());
+        values.for_each(|(mean, h)| *mean += weight * h);
+    }
+    mean
+}
+
+/// The same with weights of its own for each half.
+fn mean_by_half(halves: &Halves<'_>, outputs: &[&Matrix], weights: &[Vec<f64>]) -> Matrix {
+    let mut mean = mean_of(outputs, &weights[0]);
+    for (half, weights) in weights.iter().enumerate().skip(1) {
+        let of_half = mean_of(outputs, weights);
+        let rows = halves.asked_of(half);
+        rows.for_each(|row| mean.row_mut(row).copy_from_slice(of_half.row(row)));
+    }
+    mean
+}
+
+/// For each part of the rows that are asked the weights that minimise error + price x |weights - equal|^2 on it, of those
+/// on a grid; the first of equals, from equal weights on. Members that are clearly worse than the best have none.
+fn best_weights(halves: &Halves<'_>, outputs: &[&Matrix], parts: &[Range<usize>]) -> Vec<Vec<f64>> {
+    let alone: Vec<RowValues> = outputs.iter().map(|outputs| halves.wrong(outputs)).collect();
+    let mut searches: Vec<WeightSearch> =
+        parts.iter().map(|part| WeightSearch::new(&alone, part.clone())).collect();
+    let equal: Vec<Vec<f64>> = searches.iter().map(|search| search.equal.clone()).collect();
+    let mut consider = |weights: &[f64]| {
+        let wrong = halves.wrong(&mean_of(outputs, weights));
+        searches.iter_mut().for_each(|search| search.consider(&wrong, weights));
+    };
+    equal.iter().for_each(|weights| consider(weights));
+    let mut parts = vec![0; outputs.len()];
+    let _ = compositions(WEIGHT_STEPS, 0, &mut parts, &mut |parts| {
+        let weights: Vec<f64> =
+            parts.iter().map(|&part| part as f64 / WEIGHT_STEPS as f64).collect();
+        consider(&weights);
+        ControlFlow::Continue(())
+    });
+    searches.into_iter().map(|search| search.best).collect()
+}
+
+/// The best weights so far for one part of the rows.
+struct WeightSearch {
+    part: Range<usize>,
+    /// Equal weights of the members that are not clearly worse than the best.
+    equal: Vec<f64>,
+    best: Vec<f64>,
+    least: f64,
+}
+
+impl WeightSearch {
+    fn new(alone: &[RowValues], part: Range<usize>) -> Self {
+        let alone: Vec<RowValues> = alone.iter().map(|wrong| wrong.of(part.clone())).collect();
+        let best = (1..alone.len())
+            .fold(0, |best, k| if alone[k].mean() < alone[best].mean() { k } else { best });
+        let kept = |wrong: &RowValues| !alone[best].below(wrong, STANDARD_ERRORS);
+        let kept: Vec<f64> = alone.iter().map(|wrong| f64::from(u8::from(kept(wrong)))).collect();
+        let equal: Vec<f64> = kept.iter().map(|k| k / kept.iter().sum::<f64>()).collect();
+        Self { part, best: equal.clone(), equal, least: f64::INFINITY }
+    }
+
+    fn consider(&mut self, wrong: &RowValues, weights: &[f64]) {
+        let both = weights.iter().zip(&self.equal);
+        if both.clone().any(|(weight, equal)| *weight > 0.0 && *equal == 0.0) {
+            return;
+        }
+        let far: f64 = both.map(|(weight, equal)| (weight - equal).powi(2)).sum();
+        let value = wrong.of(self.part.clone()).mean() + WEIGHT_PRICE * far;
+        if value < self.least {
+            (self.least, self.best) = (value, weights.to_vec());
+        }
+    }
+}
+
+/// Calls `each` with all ways to write `left` as a sum of the parts from `at` on.
+fn compositions(
+    left: usize,
+    at: usize,
+    parts: &mut Vec<usize>,
+    each: &mut dyn FnMut(&[usize]) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    if at + 1 == parts.len() {
+        parts[at] = left;
+        return each(parts);
+    }
+    for part in 0..=left {
+        parts[at] = part;
+        compositions(left - part, at + 1, parts, each)?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// The directions along which SVMs with a spherical metric change, those that count most first, with their shares.
+struct Directions {
+    /// Shares, adding up to one.
+    shares: Vec<f64>,
+    /// Orthonormal rows.
+    vectors: Matrix,
+    /// C of the SVMs.
+    cost: f64,
+    /// Sum of squares of the rows mapped by that metric.
+    size: f64,
+}
+
+impl Directions {
+    /// From SVMs with this metric and C on all rows of the sample; none if they are constant.
+    fn new(
+        sample: &Sample<'_>,
+        gram: &dyn Gram,
+        svms: &[BinarySvm],
+        (metric, cost): (&Metric, f64),
+    ) -> Option<Self> {
+        // For a sphere M is a multiple of I, and G is so up to a factor.
+        let g = outer_product(gram, sample, svms);
+        let (values, vectors) = linalg::symmetric_eigen(&g)?;
+        let values: Vec<f64> = values.into_iter().map(|v| v.max(0.0)).collect();
+        let trace: f64 = values.iter().sum();
+        if trace <= 0.0 || !trace.is_finite() {
+            return None;
+        }
+        let shares = values.iter().map(|v| v / trace).collect();
+        Some(Self { shares, vectors, cost, size: size(metric, sample) })
+    }
+
+    /// The fewest directions that carry half of the trace.
+    fn few(&self) -> usize {
+        let mut carried = 0.0;
+        let before = self.shares.iter().take_while(|share| {
+            carried += **share;
+            carried < TRACE_SHARE
+        });
+        1 + before.count()
+    }
+
+    /// A metric of the leading directions that maps rows to the size that the sphere does, and its C.
+    fn start(&self, rank: usize, sample: &Sample<'_>) -> Result<SvmlFit> {
+        let d = self.vectors.cols();
+        let l = Matrix::from_fn(rank, d, |i, k| self.shares[i].sqrt() * self.vectors[(i, k)]);
+        let low = Metric::new(Form::Rank(rank), d, l.into_vec())?;
+        let scale = (self.size / size(&low, sample)).sqrt();
+        let scale = if scale.is_finite() { scale } else { 1.0 };
+        Ok(SvmlFit::start(low.scaled(scale)?, self.cost))
+    }
+}
+
+fn size(metric: &Metric, sample: &Sample<'_>) -> f64 {
+    metric.transform(sample.x()).as_slice().iter().map(|z| z * z).sum()
+}
+
+/// The SVMs of all pairs of classes on all rows of a sample, with the kernel matrix that they are of.
+fn trained<'a>(
+    sample: &Sample<'a>,
+    metric: &Metric,
+    cost: f64,
+    watch: &Watch,
+) -> Result<(Box<dyn Gram + 'a>, Vec<BinarySvm>)> {
+    let (n, all) = (sample.rows(), sample.all());
+    let gram = kernel::backend().gram(sample.x(), n, metric, Kernel::Gaussian, watch)?;
+    let svms = (pairs(sample.classes()).into_iter())
+        .map(|pair| Ok(solve_pair(&*gram, &all.of_pair(pair), cost, None)?.svm))
+        .collect::<Result<_>>()?;
+    Ok((gram, svms))
+}
+
+/// A low-rank member, if the directions along which the SVMs of the sphere change promise one: those of each half make
+/// a metric, which must serve the other half better than the sphere does. With it the log losses of the metrics that it
+/// was learned from.
+fn low_rank(
+    halves: &Halves<'_>,
+    params: &Svml,
+    sphere: &Considered,
+    multiples: &[f64],
+    run: &Run<'_>,
+) -> Result<Option<(Considered, RowValues)>> {
+    let (d, watch) = (halves.half(0)?.features(), run.watch());
+    if !(3..=MOST_COLUMNS).contains(&d) {
+        return Ok(None);
+    }
+    let (mut directions, mut of_sphere) = (Vec::new(), Vec::new());
+    for (half, SvmlFit { metric, cost, .. }) in sphere.cross.learned.iter().enumerate() {
+        let sample = halves.half(half)?;
+        let (gram, svms) = trained(&sample, metric, *cost, watch)?;
+        of_sphere.push(halves.ask_other(half, metric, &svms)?);
+        match Directions::new(&sample, &*gram, &svms, (metric, *cost)) {
+            Some(found) => directions.push(found),
+            None => return Ok(None),
+        }
+    }
+    let starts = |rank: usize| -> Result<Vec<SvmlFit>> {
+        let of = |(half, found): (usize, &Directions)| found.start(rank, &halves.half(half)?);
+        directions.iter().enumerate().map(of).collect()
+    };
+    let ask = |rank: usize| -> Result<RowValues> {
+        let mut outputs = Vec::with_capacity(directions.len());
+        for (half, SvmlFit { metric, cost, .. }) in starts(rank)?.iter().enumerate() {
+            let (_, svms) = trained(&halves.half(half)?, metric, *cost, watch)?;
+            outputs.push(halves.ask_other(half, metric, &svms)?);
+        }
+        Ok(halves.least_log_losses(&halves.joined(&outputs)?))
+    };
+    let mut rank = directions.iter().map(Directions::few).max().unwrap_or(1).min(d - 1);
+    let mut best = ask(rank)?;
+    let of_sphere = halves.least_log_losses(&halves.joined(&of_sphere)?);
+    if !best.below(&of_sphere, STANDARD_ERRORS) {
+        return Ok(None);
+    }
+    // One more direction as long as it helps.
+    while rank + 1 < d {
+        let next = ask(rank + 1)?;
+        if !next.below(&best, STANDARD_ERRORS) {
+            break;
+        }
+        (best, rank) = (next, rank + 1);
+    }
+    let kind = MemberKind { kernel: Kernel::Gaussian, form: Form::Rank(rank) };
+    let starts = starts(rank)?;
+    let start = halves.ask(Kernel::Gaussian, &starts, &[1.0], watch)?;
+    let learned = halves.learn(kind, params, &starts, &mut Run::unobserved_by(watch))?;
+    if learned.len() < halves.count() || learned.iter().any(|fit| fit.stop.is_early()) {
+        return Err(Error::Interrupted);
+    }
+    let cross = halves.ask(Kernel::Gaussian, &learned, multiples, watch)?;
+    Ok(Some((Considered { kind, cross }, halves.least_log_losses(&start.outputs[0]))))
+}
+
+/// A start for a low-rank member on all rows: the directions of a sphere and its C.
+fn low_rank_start(
+    sample: &Sample<'_>,
+    rank: usize,
+    (sphere, cost): (&Metric, f64),
+    watch: &Watch,
+) -> Result<SvmlFit> {
+    let (gram, svms) = trained(sample, sphere, cost, watch)?;
+    // SVMs that are constant leave nothing to learn.
+    let found = Directions::new(sample, &*gram, &svms, (sphere, cost)).ok_or(Error::Interrupted)?;
+    found.start(rank, sample)
+}
