@@ -26,8 +26,9 @@ import platform
 import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
+
+from computer import environment, processor
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -39,17 +40,6 @@ REPEATS = 3
 BINS = 10
 
 
-def environment():
-    """The Python of the virtual environment, made on the first call."""
-    folder = ROOT / "target" / "peers-venv"
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-        (folder / "ready").touch()
-    return python
-
-
 def study(*arguments):
     """What the study prints."""
     command = [TARGET / "release" / "study", *map(str, arguments)]
@@ -59,14 +49,6 @@ def study(*arguments):
 
 def source(options):
     return ["--data", options.data, *(["--suite", options.suite] if options.suite else [])]
-
-
-def processor():
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"
 
 
 def commit():
@@ -314,7 +296,7 @@ def main():
     if not options.inside:
         if not options.no_build:
             subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "study"], check=True, cwd=ROOT)
-        done = subprocess.run([environment(), __file__, "--inside", *sys.argv[1:]])
+        done = subprocess.run([environment(TARGET / "peers-venv", PACKAGES), __file__, "--inside", *sys.argv[1:]])
         return done.returncode
     # Threads of boosting wait for one another in loops, which other work on the computer makes very slow.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

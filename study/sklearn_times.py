@@ -13,8 +13,9 @@ import os
 import platform
 import subprocess
 import sys
-import venv
 from pathlib import Path
+
+from computer import environment, processor
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -24,25 +25,6 @@ JOBS = 1
 SETS = ["haber", "credit", "acredit", "trans", "diabts", "mammo", "cmc", "page", "gamma"]
 # Splits of each set. Times vary little; on trans all are there to tell whether errors differ from the paper's here too.
 SPLITS = dict.fromkeys(SETS, 20) | {"trans": 200, "gamma": 1}
-
-
-def environment():
-    """The Python of the virtual environment, made on the first call."""
-    folder = TARGET / "sklearn-venv"
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-        (folder / "ready").touch()
-    return python
-
-
-def processor():
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"
 
 
 def header():
@@ -138,7 +120,7 @@ def main():
     if options.inside:
         return inside(options)
     subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "study"], check=True, cwd=ROOT)
-    subprocess.run([environment(), __file__, "--inside", *sys.argv[1:]], check=True)
+    subprocess.run([environment(TARGET / "sklearn-venv", PACKAGES), __file__, "--inside", *sys.argv[1:]], check=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use crate::data::{PairRows, pairs};
+use crate::data::{LabelledRows, PairRows, pairs};
 use crate::error::Result;
 use crate::kernel::{Gram, expand};
 use crate::linalg::Matrix;
@@ -36,6 +36,26 @@ pub fn outputs(gram: &dyn Gram, rows: &[usize], svms: &[BinarySvm]) -> Matrix {
         })
         .collect();
     Matrix::from_fn(rows.len(), svms.len(), |i, p| columns[p][i])
+}
+
+/// For each pair of classes the rows that its output puts inside of the margin or on the wrong side, in ascending order:
+/// those that are likely to be support vectors of a similar SVM. Nothing if there are no outputs.
+pub fn inside_margin(outputs: &Matrix, rows: &LabelledRows, classes: usize) -> Vec<Vec<usize>> {
+    let inside = |(p, (negative, positive)): (usize, (usize, usize))| {
+        let is_inside = |r: usize, class: usize| {
+            (class == positive && outputs[(r, p)] < 1.0)
+                || (class == negative && outputs[(r, p)] > -1.0)
+        };
+        let labelled = rows.index.iter().zip(&rows.class).enumerate();
+        let mut inside: Vec<usize> = labelled
+            .filter(|(r, (_, class))| is_inside(*r, **class))
+            .map(|(_, (row, _))| *row)
+            .collect();
+        inside.sort_unstable();
+        inside.dedup();
+        inside
+    };
+    pairs(classes).into_iter().enumerate().take(outputs.cols()).map(inside).collect()
 }
 
 /// One decision value per class from the outputs of all pairs: the number of pairs that the class wins,

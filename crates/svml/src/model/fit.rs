@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::neighbours::Neighbours;
-use super::svms::{FinalSvms, Setting, inside_margin};
+use super::svms::{self, FinalSvms, Setting};
 use super::{Classifier, Member, Model, Report, SvmClassifier};
 use crate::data::prepare::TrainingRows;
 use crate::data::{ClassWeight, Dataset, Sample};
@@ -134,7 +134,7 @@ fn final_svms(
     let learned = Setting { kernel, metric: &fit.metric, cost: fit.cost };
     if params.refit && !on_all && stop != Stop::Interrupted {
         let guess = match likely_support.is_empty() {
-            true => inside_margin(rows, learned, &fit.svms)?,
+            true => svms::likely_support(rows, learned, &fit.svms)?,
             false => likely_support.clone(),
         };
         let setting = Setting { cost: *cost, ..learned };

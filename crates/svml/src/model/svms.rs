@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::kernel;
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
-use crate::multiclass::{PairwiseSvms, outputs, solve_pair, vote};
+use crate::multiclass::{PairwiseSvms, inside_margin, outputs, solve_pair, vote};
 use crate::run::Watch;
 use crate::svm::BinarySvm;
 
@@ -132,21 +132,14 @@ impl FinalSvms {
     }
 }
 
-/// For each pair of classes the rows that its SVM has inside of the margin or on the wrong side.
-pub(super) fn inside_margin(
+/// For each pair of classes the rows that SVMs on part of the rows have inside of the margin or on the wrong side.
+pub(super) fn likely_support(
     rows: &TrainingRows,
     setting: Setting<'_>,
     svms: &[BinarySvm],
 ) -> Result<Vec<Vec<usize>>> {
     let outputs = outputs_at_all(rows, setting, svms);
-    let sample = rows.sample()?;
-    let all = sample.all();
-    let inside = |(p, pair)| {
-        let rows = all.of_pair(pair);
-        let inside = rows.index.iter().zip(&rows.y).filter(|(i, y)| *y * outputs[(**i, p)] < 1.0);
-        inside.map(|(i, _)| *i).collect()
-    };
-    Ok(pairs(sample.classes()).into_iter().enumerate().map(inside).collect())
+    Ok(inside_margin(&outputs, &rows.sample()?.all(), rows.classes.len()))
 }
 
 /// Outputs of all pairs at all rows. // (n, pairs)

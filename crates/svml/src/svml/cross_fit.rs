@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
 use crate::linalg::Matrix;
 use crate::metric::{Form, Kernel, Metric};
-use crate::multiclass::{PairwiseSvms, decide, outputs, solve_pair, vote};
+use crate::multiclass::{PairwiseSvms, decide, inside_margin, outputs, solve_pair, vote};
 use crate::run::{Run, Watch};
 use crate::svm::BinarySvm;
 
@@ -177,7 +177,8 @@ impl<'a> Halves<'a> {
             // What was learned with says which rows are likely to be support vectors.
             let fit = self.on_sample(Self::other(half), &learned[Self::other(half)]);
             let all = self.sample.all();
-            let likely = inside_margin(&all, &outputs(gram, &all.index, &fit.svms), self.sample);
+            let at_all = outputs(gram, &all.index, &fit.svms);
+            let likely = inside_margin(&at_all, &all, self.sample.classes());
             let quarters: Vec<Asked> = (self.quarters_of(half).par_iter())
                 .map(|quarter| self.ask_quarter(gram, quarter, *cost, multiples, &likely))
                 .collect::<Result<_>>()?;
@@ -266,7 +267,7 @@ impl<'a> Halves<'a> {
 
     /// For each pair of classes the rows of the sample that outputs put inside of the margin or on the wrong side.
     pub fn likely_support(&self, outputs: &Matrix) -> Vec<Vec<usize>> {
-        inside_margin(&self.asked, outputs, self.sample)
+        inside_margin(outputs, &self.asked, self.sample.classes())
     }
 
     /// The outputs of SVMs that were trained on a half at the rows of the other. // (rows, pairs)
@@ -364,25 +365,6 @@ struct Asked {
     svms: Vec<BinarySvm>,
     /// Worst violation of their optimality conditions.
     residual: f64,
-}
-
-/// For each pair of classes the rows that outputs put inside of the margin or on the wrong side, in ascending order; nothing
-/// if there are no outputs.
-fn inside_margin(rows: &LabelledRows, outputs: &Matrix, sample: &Sample<'_>) -> Vec<Vec<usize>> {
-    let inside = |(p, (negative, positive)): (usize, (usize, usize))| {
-        let rows = rows.index.iter().zip(&rows.class).enumerate();
-        let mut inside: Vec<usize> = rows
-            .filter(|(r, (_, class))| {
-                (**class == positive && outputs[(*r, p)] < 1.0)
-                    || (**class == negative && outputs[(*r, p)] > -1.0)
-            })
-            .map(|(_, (row, _))| *row)
-            .collect();
-        inside.sort_unstable();
-        inside.dedup();
-        inside
-    };
-    pairs(sample.classes()).into_iter().enumerate().take(outputs.cols()).map(inside).collect()
 }
 
 /// The rows of some quarters together.
