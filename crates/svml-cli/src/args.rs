@@ -86,7 +86,8 @@ pub enum Command {
 /// How a data file is read.
 #[derive(Args, Clone, Debug)]
 pub struct Reading {
-    /// Format of the data: csv (any table of cells) or libsvm [default: found from the content]
+    /// Format of the data: csv (any table of cells), libsvm, or npy (a two-dimensional array of numpy) [default: found
+    /// from the content]
     #[arg(long, value_parser = parsed::<Format>, value_name = "FORMAT")]
     pub format: Option<Format>,
     /// What separates the cells of a row: comma, semicolon, tab or spaces [default: found from the content]
@@ -248,7 +249,7 @@ pub struct Transform {
     pub output: String,
     /// Format to write: csv (columns z1, z2, ... and the class, if it is known) or libsvm (for svm-predict with
     /// a model from `svml export`)
-    #[arg(long, value_parser = parsed::<Format>, default_value = "csv", value_name = "FORMAT")]
+    #[arg(long, value_parser = written, default_value = "csv", value_name = "FORMAT")]
     pub output_format: Format,
 }
 
@@ -399,6 +400,14 @@ where
     T: std::str::FromStr<Err = svml::Error>,
 {
     text.parse().map_err(|error: svml::Error| error.what())
+}
+
+/// A format that can be written.
+fn written(text: &str) -> Result<Format, String> {
+    match parsed(text)? {
+        Format::Npy => Err("npy is read only; it must be one of csv, libsvm".to_owned()),
+        format => Ok(format),
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

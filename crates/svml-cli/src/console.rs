@@ -102,20 +102,62 @@ impl Console {
         let _ = writeln!(std::io::stderr(), "svml: {text}");
     }
 
+    /// Progress of reading a file of so many bytes: a bar on a terminal if the file is large, nothing elsewhere.
+    pub fn reading(&self, name: &str, bytes: u64) -> ReadingProgress {
+        let wanted = bytes >= LARGE && !self.quiet && std::io::stderr().is_terminal();
+        ReadingProgress { bar: wanted.then(bar), name: name.to_owned(), bytes }
+    }
+
     /// Progress of work in pieces called `unit`; with `most` it may end before all are done.
     pub fn progress(&self, unit: &'static str, most: bool) -> Progress {
         let terminal = !self.quiet && std::io::stderr().is_terminal();
-        let bar = terminal.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("[{bar:24}] {msg}") {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
+        let bar = terminal.then(bar);
         let now = Instant::now();
         Progress { bar, console: self.clone(), unit, most, started: now, last: now }
     }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("[{bar:24}] {msg}") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// Bytes of a file, 20 MB, from which on reading it takes long enough to be watched.
+const LARGE: u64 = 20_000_000;
+
+/// A bar on a terminal that says what is read and how far.
+pub struct ReadingProgress {
+    bar: Option<ProgressBar>,
+    name: String,
+    bytes: u64,
+}
+
+impl ReadingProgress {
+    /// So many bytes have been read.
+    pub fn at(&self, done: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(self.bytes);
+            bar.set_position(done);
+            bar.set_message(reading_words(&self.name, done, self.bytes));
+        }
+    }
+}
+
+impl Drop for ReadingProgress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn reading_words(name: &str, done: u64, bytes: u64) -> String {
+    let percent = (100 * done).checked_div(bytes).unwrap_or(100).min(100);
+    format!("reading {name}: {percent} % of {} MB", bytes.div_ceil(1_000_000))
 }
 
 /// A bar on a terminal, plain lines elsewhere, nothing if quiet.
@@ -180,5 +222,21 @@ pub fn print_bytes(bytes: &[u8]) -> Outcome {
         Err(e) => Err(Failure::Runtime(format!(
             "standard output: {e}; write to a file with -o, or make room"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_in_words() {
+        assert_eq!(
+            reading_words("train.csv", 365_400_000, 812_000_000),
+            "reading train.csv: 45 % of 812 MB"
+        );
+        // A file that grows.
+        assert_eq!(reading_words("-", 9, 5), "reading -: 100 % of 1 MB");
+        assert_eq!(reading_words("-", 0, 0), "reading -: 100 % of 0 MB");
     }
 }

@@ -56,13 +56,22 @@ impl Failure {
         Self::with_words(name, &error, remedy_words)
     }
 
+    /// As [`Failure::with_file`], for a file that has rows but no lines.
+    pub fn with_array(name: &str, error: Error) -> Self {
+        Self::worded(name, &error, &error.what(), remedy_words)
+    }
+
     /// As [`Failure::with_file`], with other words for the remedies.
     pub fn with_words(name: &str, error: &Error, words: impl Fn(Remedy) -> String) -> Self {
+        Self::worded(name, error, &what(error), words)
+    }
+
+    fn worded(name: &str, error: &Error, what: &str, words: impl Fn(Remedy) -> String) -> Self {
         let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {}", words(remedy)));
         let text = match error {
             // It has the path, or has nothing to do with the file.
-            Error::Io { .. } | Error::Interrupted => format!("{}{remedy}", what(error)),
-            _ => format!("{name}: {}{remedy}", what(error)),
+            Error::Io { .. } | Error::Interrupted => format!("{what}{remedy}"),
+            _ => format!("{name}: {what}{remedy}"),
         };
         match error {
             Error::Parameter { .. } => Self::Usage(text),

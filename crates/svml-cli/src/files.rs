@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use svml::data::{Format, NewRows, ReadOptions, Target};
-use svml::internals::{UciSet, read_text, write_atomically};
+use svml::internals::{Input, Suspect, UciSet, read_text, write_atomically};
 use svml::{Dataset, Error, Model};
 use svml_plot::Picture;
 
 use crate::args::{Reading, TrainingData};
-use crate::console;
+use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 
 /// Stands for standard input and output.
@@ -23,10 +23,10 @@ pub struct Training {
     pub name: String,
     /// The rows.
     pub data: Dataset,
-    /// The text of the file, unless it is one of the paper's.
-    pub text: Option<String>,
-    /// How it was read.
-    pub options: ReadOptions,
+    /// The format they were in, unless they are one of the paper's data sets.
+    pub format: Option<Format>,
+    /// Columns that look mistyped.
+    pub suspects: Vec<Suspect>,
 }
 
 /// Rows for a model.
@@ -51,13 +51,11 @@ impl Reading {
 }
 
 /// Reads training data.
-pub fn training(args: &TrainingData) -> Result<Training, Failure> {
+pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Failure> {
     if let Some((set, path)) = uci(&args.data, args.reading.dir.as_deref())? {
         let data = set.read(&path).map_err(|e| Failure::with_file(&shown(&path), e))?;
-        let options = ReadOptions::default();
-        return Ok(Training { name: args.data.clone(), data, text: None, options });
+        return Ok(Training { name: args.data.clone(), data, format: None, suspects: Vec::new() });
     }
-    let (name, text) = text(&args.data)?;
     let target = match &args.target {
         Some(column) => Target::Column(column.clone()),
         None => Target::Last,
@@ -68,13 +66,23 @@ pub fn training(args: &TrainingData) -> Result<Training, Failure> {
         categories: args.categories,
         ..args.reading.options()
     };
-    let data = Dataset::from_reader(text.as_bytes(), &options)
-        .map_err(|e| Failure::with_file(&name, e))?;
-    Ok(Training { name, data, text: Some(text), options })
+    dataset(&args.data, &options, console)
+}
+
+/// Reads training data from a file or from standard input.
+pub fn dataset(data: &str, options: &ReadOptions, console: &Console) -> Result<Training, Failure> {
+    let (name, read) =
+        read(data, options, console, |input| svml::internals::training(input, options))?;
+    Ok(Training { name, data: read.data, format: Some(read.format), suspects: read.suspects })
 }
 
 /// Reads rows by the schema of a model.
-pub fn rows(model: &Model, data: &str, reading: &Reading) -> Result<Rows, Failure> {
+pub fn rows(
+    model: &Model,
+    data: &str,
+    reading: &Reading,
+    console: &Console,
+) -> Result<Rows, Failure> {
     if let Some((set, path)) = uci(data, reading.dir.as_deref())? {
         let read = set.read(&path).map_err(|e| Failure::with_file(&shown(&path), e))?;
         if read.schema().columns() != model.schema().columns() {
@@ -86,12 +94,76 @@ pub fn rows(model: &Model, data: &str, reading: &Reading) -> Result<Rows, Failur
         let rows = NewRows::new(read.x().clone(), Some(labels));
         return Ok(Rows { name: data.to_owned(), rows, format: Format::Csv });
     }
-    let (name, text) = text(data)?;
-    let options = reading.options();
-    let format = options.format.unwrap_or_else(|| model.schema().format_of(&text));
-    let rows =
-        model.schema().read(text.as_bytes(), &options).map_err(|e| Failure::with_file(&name, e))?;
+    new_rows(model, data, &reading.options(), console)
+}
+
+/// Reads rows by the schema of a model from a file or from standard input.
+pub fn new_rows(
+    model: &Model,
+    data: &str,
+    options: &ReadOptions,
+    console: &Console,
+) -> Result<Rows, Failure> {
+    let (name, (rows, format)) = read(data, options, console, |input| {
+        svml::internals::new_rows(model.schema(), input, options)
+    })?;
     Ok(Rows { name, rows, format })
+}
+
+/// Reads a file or standard input, says on a terminal how far it is, and what to call it.
+fn read<T>(
+    data: &str,
+    options: &ReadOptions,
+    console: &Console,
+    reading: impl FnOnce(&Input) -> svml::Result<T>,
+) -> Result<(String, T), Failure> {
+    let (name, input) = if data == STREAM {
+        let name = "standard input".to_owned();
+        let input =
+            Input::of_reader(std::io::stdin().lock()).map_err(|e| stream_failed(&name, e))?;
+        (name, input)
+    } else {
+        let path = Path::new(data);
+        if path.is_dir() {
+            return Err(Failure::Runtime(format!("{data}: this is a folder; name a file")));
+        }
+        (data.to_owned(), Input::of_path(path).map_err(|e| file_failed(data, e))?)
+    };
+    // The bar is cleared before an error is printed.
+    let progress = console.reading(&name, input.size());
+    let input = input.watched(move |done, _| progress.at(done));
+    let result = reading(&input);
+    let read = result.map_err(|e| match e {
+        Error::Io { .. } => file_failed(&name, e),
+        // An array has rows, but no lines.
+        _ if is_array(&input, options) => Failure::with_array(&name, e),
+        _ => Failure::with_file(&name, e),
+    })?;
+    drop(input);
+    Ok((name, read))
+}
+
+fn is_array(input: &Input, options: &ReadOptions) -> bool {
+    options.format.map_or_else(|| input.is_npy().unwrap_or(false), |f| f == Format::Npy)
+}
+
+fn stream_failed(name: &str, error: Error) -> Failure {
+    match error {
+        Error::Io { source, .. } => Failure::Runtime(format!("{name}: {source}")),
+        other => Failure::with_file(name, other),
+    }
+}
+
+fn file_failed(name: &str, error: Error) -> Failure {
+    use std::io::ErrorKind::{NotFound, PermissionDenied};
+    match error {
+        Error::Io { source, .. } => {
+            let named_wrong = matches!(source.kind(), NotFound | PermissionDenied);
+            let way_out = if named_wrong { "check the name" } else { "check the file" };
+            Failure::io(Path::new(name), &source, way_out)
+        }
+        other => Failure::with_file(name, other),
+    }
 }
 
 /// The labels of rows, which must have them.
@@ -108,10 +180,7 @@ pub fn labels(rows: &Rows) -> Result<&[String], Failure> {
 pub fn text(data: &str) -> Result<(String, String), Failure> {
     if data == STREAM {
         let name = "standard input".to_owned();
-        let text = read_text(std::io::stdin().lock()).map_err(|e| match e {
-            Error::Io { source, .. } => Failure::Runtime(format!("{name}: {source}")),
-            other => Failure::with_file(&name, other),
-        })?;
+        let text = read_text(std::io::stdin().lock()).map_err(|e| stream_failed(&name, e))?;
         return Ok((name, text));
     }
     let path = Path::new(data);
@@ -119,10 +188,7 @@ pub fn text(data: &str) -> Result<(String, String), Failure> {
     if path.is_dir() {
         return Err(Failure::Runtime(format!("{data}: this is a folder; name a file")));
     }
-    let text = read_text(open).map_err(|e| match e {
-        Error::Io { source, .. } => Failure::io(path, &source, "check the file"),
-        other => Failure::with_file(data, other),
-    })?;
+    let text = read_text(open).map_err(|e| file_failed(data, e))?;
     Ok((data.to_owned(), text))
 }
 

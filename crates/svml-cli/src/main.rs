@@ -56,8 +56,8 @@ fn run(cli: &Cli) -> Outcome {
     }
     match &cli.command {
         Command::Train(args) => command::train::run(args, &console),
-        Command::Predict(args) => command::predict::run(args),
-        Command::Evaluate(args) => command::evaluate::run(args),
+        Command::Predict(args) => command::predict::run(args, &console),
+        Command::Evaluate(args) => command::evaluate::run(args, &console),
         Command::Transform(args) => command::transform::run(args, &console),
         Command::Compare(args) => command::compare::run(args, &console),
         Command::Show(args) => command::show::run(args),

@@ -2,7 +2,9 @@
 //! it may change in any version.
 
 pub use crate::data::generate::subspace_found;
-pub use crate::data::read::{Suspect, UCI_SERVER, UCI_SETS, UciSet, read_text, suspects};
+pub use crate::data::read::{
+    Input, Suspect, Training, UCI_SERVER, UCI_SETS, UciSet, new_rows, read_text, training,
+};
 pub use crate::data::{LabelledRows, PairRows, pairs};
 pub use crate::learners::itml::{Pairs, Projection};
 pub use crate::learners::lmnn::{LmnnProblem, LmnnValue};

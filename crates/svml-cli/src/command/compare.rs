@@ -25,7 +25,7 @@ struct Results {
 /// Runs the command.
 pub fn run(args: &Compare, console: &Console) -> Outcome {
     let methods = methods(args)?;
-    let training = files::training(&args.data)?;
+    let training = files::training(&args.data, console)?;
     let data = &training.data;
     if data.rows() < 10 {
         return Err(Failure::Data(format!(

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use svml::Measures;
 
 use crate::args::Evaluate;
-use crate::console;
+use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::files;
 
@@ -13,9 +13,9 @@ use crate::files;
 const LISTED: usize = 20;
 
 /// Runs the command.
-pub fn run(args: &Evaluate) -> Outcome {
+pub fn run(args: &Evaluate, console: &Console) -> Outcome {
     let model = files::classifier(&args.rows.model)?;
-    let rows = files::rows(&model, &args.rows.data, &args.rows.reading)?;
+    let rows = files::rows(&model, &args.rows.data, &args.rows.reading, console)?;
     let labels = files::labels(&rows)?;
     let measures =
         model.measure(&rows.rows.x, labels).map_err(|e| Failure::with_file(&rows.name, e))?;

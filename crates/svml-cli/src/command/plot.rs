@@ -31,7 +31,7 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
                 "this picture shows rows: give a data file after the model".to_owned(),
             ));
         };
-        files::rows(&model, data, &args.reading)
+        files::rows(&model, data, &args.reading, console)
     };
     let title = |default: &str| args.title.clone().unwrap_or_else(|| default.to_owned());
     let picture = match args.kind {

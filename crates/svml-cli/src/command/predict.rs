@@ -6,15 +6,16 @@ use svml::data::Format;
 use svml::{Matrix, Model};
 
 use crate::args::Predict;
+use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::files;
 use crate::words::cell;
 
 /// Runs the command.
-pub fn run(args: &Predict) -> Outcome {
+pub fn run(args: &Predict, console: &Console) -> Outcome {
     files::check_writable(&args.output)?;
     let model = files::classifier(&args.rows.model)?;
-    let rows = files::rows(&model, &args.rows.data, &args.rows.reading)?;
+    let rows = files::rows(&model, &args.rows.data, &args.rows.reading, console)?;
     let failed = |e| Failure::with_file(&rows.name, e);
     let x = &rows.rows.x;
     let predicted = model.predict(x).map_err(failed)?;

@@ -6,7 +6,7 @@ use svml::data::{Format, ReadOptions};
 
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
-use crate::files;
+use crate::files::{self, Rows};
 use crate::words::accuracy;
 
 const HELP: &str = "\
@@ -25,7 +25,7 @@ fn usage(text: &str) -> Failure {
 }
 
 /// Runs the command.
-pub fn run(args: &[String], _: &Console) -> Outcome {
+pub fn run(args: &[String], console: &Console) -> Outcome {
     if args.iter().any(|arg| arg == "--help") {
         return console::print(HELP);
     }
@@ -61,10 +61,9 @@ pub fn run(args: &[String], _: &Console) -> Outcome {
             "{model_file}: it has no probabilities; train with -b 1"
         )));
     }
-    let (name, text) = files::text(test)?;
     let options = ReadOptions { format: Some(Format::Libsvm), ..ReadOptions::default() };
+    let Rows { name, rows, .. } = files::new_rows(&model, test, &options, console)?;
     let failed = |e| Failure::with_file(&name, e);
-    let rows = model.schema().read(text.as_bytes(), &options).map_err(failed)?;
     let predicted = model.predict(&rows.x).map_err(failed)?;
     let mut out = String::new();
     // LIBSVM's order of the classes is that of its model.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use svml::data::{Format, ReadOptions};
-use svml::{ClassWeight, Dataset, Error, Fixed, Form, Method, Model, Remedy, Run, Svml};
+use svml::{ClassWeight, Error, Fixed, Form, Method, Model, Remedy, Run, Svml};
 
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome, remedy_words};
@@ -64,9 +64,7 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
         _ => return Err(usage("training_set_file [model_file] are needed")),
     };
     let read = ReadOptions { format: Some(Format::Libsvm), ..ReadOptions::default() };
-    let data = files::text(&data_file).and_then(|(name, text)| {
-        Dataset::from_reader(text.as_bytes(), &read).map_err(|e| Failure::with_file(&name, e))
-    })?;
+    let data = files::dataset(&data_file, &read, console)?.data;
     if options.probabilities && data.classes().len() > 2 {
         return Err(Failure::Usage(
             "-b 1 is for two classes: for more LIBSVM computes probabilities in another way; use svml train and svml predict --probabilities"

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svml::data::{Format, Kind};
-use svml::internals::suspects;
 use svml::{Error, Model, Run, Step, Stop};
 
 use crate::args::Train;
@@ -26,7 +25,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     if let Some(trace) = &args.trace {
         files::check_writable(trace)?;
     }
-    let training = files::training(&args.data)?;
+    let training = files::training(&args.data, console)?;
     // From here on Ctrl-C is answered with words. Not before: reading may wait for ever.
     let interrupt = console.interrupt();
     describe(&training, console);
@@ -123,7 +122,7 @@ impl Stages {
 
 /// Says what was taken from the file.
 fn describe(training: &Training, console: &Console) {
-    let Training { name, data, text, options } = training;
+    let Training { name, data, format, suspects } = training;
     let schema = data.schema();
     let columns = schema.columns();
     let numbers = columns.iter().filter(|c| c.kind == Kind::Number).count();
@@ -137,11 +136,12 @@ fn describe(training: &Training, console: &Console) {
         (0, _) => write!(line, " of categories"),
         _ => write!(line, " ({numbers} of numbers, {categories} of categories)"),
     };
-    let header = match (schema.format(), schema.named(), text.is_some()) {
-        (Format::Libsvm, _, _) => ", in the LIBSVM format",
-        (_, _, false) => "",
-        (_, true, _) => ", names from the first row",
-        (_, false, _) => ", no header: columns are named x1, x2, ...",
+    let header = match (format, schema.named()) {
+        (Some(Format::Libsvm), _) => ", in the LIBSVM format",
+        (Some(Format::Npy), _) => ", an array of numpy: columns are named x1, x2, ...",
+        (None, _) => "",
+        (_, true) => ", names from the first row",
+        (_, false) => ", no header: columns are named x1, x2, ...",
     };
     console.note(&format!("{line}{header}"));
     let is_category = |kind: &Kind| !matches!(kind, Kind::Number | Kind::Ignored);
@@ -178,11 +178,7 @@ fn describe(training: &Training, console: &Console) {
         schema.target().name,
         classes.join(", ")
     ));
-    let text = match (text, schema.format()) {
-        (Some(text), Format::Csv) if numbers < columns.len() => text,
-        _ => return,
-    };
-    for suspect in suspects(text, options, &schema.target().name).unwrap_or_default() {
+    for suspect in suspects {
         let are = if suspect.others == 1 { "is" } else { "are" };
         console.warn(&format!(
             "column {} was read as text because {} of its {} cells {are} no number, the first '{}' in line {}; if the column should be numbers, correct the cell or write ? for a missing value",

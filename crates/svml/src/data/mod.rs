@@ -24,6 +24,12 @@
 //! `label index:value ...` with indices from 1 in ascending order and `#` before a comment. Values that are left
 //! out are zero, and rows are stored dense. A file is read as LIBSVM if its first ten rows have this form.
 //!
+//! # Arrays of numpy (`.npy`)
+//!
+//! A two-dimensional array of little-endian floats of 4 or 8 bytes, integers or booleans, in either order, as
+//! `numpy.save` writes it. It is read like a table of numbers without a header: its columns are `x1`, `x2`, ..., one of
+//! them holds the classes, NaN is a missing value. A file is such an array if it begins with the bytes `\x93NUMPY`.
+//!
 //! # New rows
 //!
 //! * If the training table had a header and the new one has one too, columns are matched by name, in any
@@ -43,11 +49,19 @@
 //! * LIBSVM rows can be read for a model whose columns are all numbers; index 1 is the first column. Indices above
 //!   the number of columns are ignored, since they were zero in training; those left out are zero. A row need not
 //!   have a label. A row with neither label nor entries is a blank line, and blank lines are skipped.
+//! * The columns of an array of numpy are matched by position, for a model whose columns are all numbers.
+//!
+//! # Large files
+//!
+//! Files are read in pieces, by all threads, and are not held: memory is that of the numbers, twice that where categories
+//! become several columns each. What can be read only once, such as a pipe or any reader, is held while it is read. A
+//! LIBSVM file is read twice, and so is a table if a text turns up in a column that began with a hundred numbers. The
+//! result and the error, the first in the file, are the same for any number of threads.
 //!
 //! # Limits
 //!
 //! An input has at most [`MAX_INPUT_BYTES`], a table at most [`MAX_COLUMNS`] encoded columns and
-//! [`MAX_DENSE_BYTES`] of numbers. Anything larger is refused with an error before memory is allocated for it.
+//! [`MAX_DENSE_BYTES`] of numbers, or twice that before rows and columns are left out. Anything larger is refused with an error before memory is allocated for it.
 //!
 //! ```
 //! use svml::data::{Dataset, ReadOptions};

@@ -37,6 +37,8 @@ pub enum Format {
     Csv,
     /// Sparse rows: `label index:value index:value ...`.
     Libsvm,
+    /// A two-dimensional array of numpy, as `numpy.save` writes it.
+    Npy,
 }
 
 /// What separates the cells of a row.
@@ -121,7 +123,7 @@ macro_rules! words {
     };
 }
 
-words!(Format, "format", Csv = "csv", Libsvm = "libsvm");
+words!(Format, "format", Csv = "csv", Libsvm = "libsvm", Npy = "npy");
 words!(
     Delimiter,
     "delimiter",

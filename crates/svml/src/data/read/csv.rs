@@ -1,14 +1,15 @@
 //! From a table of cells to a data set: finds the target, refuses, drops or keeps rows with missing values, and
 //! decides for each column whether it holds numbers or categories.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use crate::error::{Error, Remedy, Result};
 
-use super::delimiter;
 use super::encode::encode;
-use super::table::{Content, Table};
-use crate::data::cell::{excerpt, is_missing, listed};
+use super::slips::{Suspect, suspects};
+use super::source::Input;
+use super::table::{Cell, Content, Table, names_by_place, names_of};
+use crate::data::cell::{excerpt, listed};
 use crate::data::options::{Categories, Format, Missing, ReadOptions, Target};
 use crate::data::schema::{Column, Kind, Schema, TargetColumn};
 use crate::data::{Dataset, MAX_COLUMNS, labels};
@@ -22,14 +23,16 @@ const FEWEST_TO_TELL: usize = 30;
 /// How many column names a message lists.
 const NAMES_LISTED: usize = 20;
 
-/// Reads the text of a table as training data.
-pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
-    let found = match options.delimiter {
-        Some(delimiter) => Some(delimiter),
-        None => delimiter::find(text)?,
+/// Reads a table as training data, and says which columns look mistyped.
+pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec<Suspect>)> {
+    // Labels are texts; where they are, the first row tells, whether it holds names or not.
+    let labels = |first: &[String]| {
+        let names = [names_of(first), names_by_place(first.len())];
+        names.iter().filter_map(|names| find_target(names, &options.target).ok()).collect()
     };
-    let table = Table::parse(text, found.unwrap_or_default())?;
+    let mut table = Table::read(input, options.delimiter, options.header, labels)?;
     let header = options.header.unwrap_or_else(|| table.has_header());
+    table.settle_header(input, header)?;
     let first = usize::from(header);
     if table.rows() == 0 {
         return Err(Error::NoRows(String::new()));
@@ -87,9 +90,10 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
             remedy: Some(Remedy::UseCodes),
         });
     }
-    let x = encode(&table, &rows, &features, &schema.columns, options.missing)?;
+    let suspects = suspects(&table, header, target);
+    let x = encode(table, &rows, &features, &schema.columns, options.missing)?;
     let weights = vec![1.0; x.rows()];
-    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema, weights })
+    Ok((Dataset { x, y: labels.y, classes: labels.classes, schema, weights }, suspects))
 }
 
 /// The error for a column that is not there.
@@ -116,7 +120,8 @@ fn check_distinct(names: &[String], line: usize) -> Result<()> {
     Ok(())
 }
 
-fn find_target(names: &[String], target: &Target) -> Result<usize> {
+/// The place of the target among columns of these names.
+pub(super) fn find_target(names: &[String], target: &Target) -> Result<usize> {
     let Target::Column(wanted) = target else {
         return Ok(names.len() - 1);
     };
@@ -156,7 +161,7 @@ fn usable_rows(
     }
     let mut rows = Vec::with_capacity(all.len());
     for i in all {
-        let gap = table.row(i).position(is_missing);
+        let gap = table.gap(i);
         match (missing, gap) {
             (Missing::Drop, Some(_)) => continue,
             (Missing::Refuse, Some(j)) if j != target => {
@@ -164,7 +169,7 @@ fn usable_rows(
             }
             _ => {}
         }
-        if is_missing(table.cell(i, target)) {
+        if table.is_missing(i, target) {
             return Err(Error::Parse {
                 line: table.line(i) as u64,
                 message: format!(
@@ -190,10 +195,20 @@ fn kind(table: &Table, rows: &[usize], column: usize, categories: Categories) ->
     if table.content(column, rows.iter().copied()) != Content::Text {
         return Kind::Number;
     }
-    let levels: BTreeSet<&str> =
-        rows.iter().map(|&i| table.cell(i, column)).filter(|cell| !is_missing(cell)).collect();
-    let levels: Vec<String> = levels.into_iter().map(str::to_owned).collect();
-    let filled = rows.iter().filter(|&&i| !is_missing(table.cell(i, column))).count();
+    let pool = table.pool(column);
+    let mut there = vec![false; pool.len() + 1];
+    let mut filled = 0;
+    for &row in rows {
+        if let Cell::Text(id) = table.at(row, column)
+            && !pool.is_missing(id)
+        {
+            there[id] = true;
+            filled += 1;
+        }
+    }
+    let texts = (1..there.len()).filter(|&id| there[id]).map(|id| pool.get(id).to_owned());
+    let mut levels: Vec<String> = texts.collect();
+    levels.sort_unstable();
     if categories == Categories::Auto
         && filled >= FEWEST_TO_TELL
         && levels.len() as f64 > ALMOST_ALL * filled as f64
@@ -218,6 +233,10 @@ mod tests {
         let mut options = ReadOptions { categories: Categories::Codes, ..ReadOptions::default() };
         change(&mut options);
         options
+    }
+
+    fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
+        super::read(&Input::of_bytes(text.as_bytes()), options).map(|(data, _)| data)
     }
 
     fn plain(text: &str) -> Result<Dataset> {

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use crate::error::Result;
 
-use super::table::{for_each_record, is_blank};
+use super::source::last_line_end;
+use super::table::{for_each_record, whole_records};
 use crate::data::Delimiter;
 
 /// How many of the first rows are used to find the delimiter.
@@ -17,35 +18,80 @@ const SAMPLE: usize = 50;
 /// number of cells, more than one, is taken. If none does, the one that does so for most rows is taken, provided
 /// that these are more than half of the rows (the other rows are reported later, by line). If there is none of
 /// this kind either, the cells are separated by runs of spaces, or each row has only one cell.
-pub(super) fn find(text: &str) -> Result<Option<Delimiter>> {
+///
+/// The text is the start of a table. Nothing is returned if it is not `whole` and has too few rows to tell.
+pub(super) fn find_in(text: &str, whole: bool) -> Result<Option<Option<Delimiter>>> {
     let mut best: Option<(f64, Delimiter)> = None;
     for delimiter in [Delimiter::Tab, Delimiter::Semicolon, Delimiter::Comma] {
-        let share = agreement(text, delimiter)?;
+        let Some(share) = agreement(text, whole, delimiter)? else { return Ok(None) };
         if share > 0.5 && best.is_none_or(|(most, _)| share > most) {
             best = Some((share, delimiter));
         }
     }
-    if best.is_none() && agreement(text, Delimiter::Spaces)? > 0.0 {
-        return Ok(Some(Delimiter::Spaces));
+    if best.is_none() {
+        return Ok(agreement(text, whole, Delimiter::Spaces)?
+            .map(|share| (share > 0.0).then_some(Delimiter::Spaces)));
     }
-    Ok(best.map(|(_, delimiter)| delimiter))
+    Ok(Some(best.map(|(_, delimiter)| delimiter)))
 }
 
 /// The share of rows with the most frequent number of cells; zero if that number is one.
-fn agreement(text: &str, delimiter: Delimiter) -> Result<f64> {
+fn agreement(text: &str, whole: bool, delimiter: Delimiter) -> Result<Option<f64>> {
     let mut counts = Vec::with_capacity(SAMPLE);
-    for_each_record(text, delimiter, |_, record| {
-        if !is_blank(record) {
+    for_each_record(whole_records(text, whole, delimiter), delimiter, 1, |_, record| {
+        if !record.is_blank() {
             counts.push(record.len());
         }
         Ok(counts.len() < SAMPLE)
     })?;
+    if counts.len() < SAMPLE && !whole {
+        return Ok(None);
+    }
     let times = |n: usize| counts.iter().filter(|&&c| c == n).count();
     let usual = counts.iter().copied().max_by_key(|&n| (times(n), n));
-    Ok(match usual {
+    Ok(Some(match usual {
         Some(n) if n > 1 => times(n) as f64 / counts.len() as f64,
         _ => 0.0,
-    })
+    }))
+}
+
+/// The byte that separates cells.
+pub(super) fn byte(delimiter: Delimiter) -> u8 {
+    match delimiter {
+        Delimiter::Comma => b',',
+        Delimiter::Semicolon => b';',
+        Delimiter::Tab => b'\t',
+        Delimiter::Spaces => b' ',
+    }
+}
+
+/// The end of the last record that ends in some bytes, which begin with a record: a line end in quotes is none.
+pub(super) fn last_record_end(bytes: &[u8], delimiter: Delimiter) -> Option<usize> {
+    if !bytes.contains(&b'"') {
+        return last_line_end(bytes);
+    }
+    let separator = char::from(byte(delimiter));
+    let mut state = State::Before;
+    let mut end = None;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let white = matches!(byte, b' ' | b'\t');
+        // As `unpadded` leaves it out.
+        if white && state != State::Quoted && delimiter == Delimiter::Spaces {
+            state = State::Before;
+        } else if !(white && state == State::Before && char::from(byte) != separator) {
+            state = state.after(byte.into(), separator);
+        }
+        let ends = match byte {
+            b'\n' => true,
+            // An LF may follow.
+            b'\r' => bytes.get(at + 1).is_some_and(|&next| next != b'\n'),
+            _ => false,
+        };
+        if ends && state == State::Before {
+            end = Some(at + 1);
+        }
+    }
+    end
 }
 
 /// The text as the `csv` crate can read it, and the byte that separates its cells.
@@ -55,12 +101,7 @@ fn agreement(text: &str, delimiter: Delimiter) -> Result<f64> {
 /// `csv` crate recognises a quote only at the very start of a cell. Quoted cells and the number of lines stay as
 /// they are.
 pub(super) fn prepare(text: &str, delimiter: Delimiter) -> (Cow<'_, str>, u8) {
-    let separator = match delimiter {
-        Delimiter::Comma => ',',
-        Delimiter::Semicolon => ';',
-        Delimiter::Tab => '\t',
-        Delimiter::Spaces => ' ',
-    };
+    let separator = char::from(byte(delimiter));
     let spaces = delimiter == Delimiter::Spaces;
     let text = if spaces || text.contains(" \"") || text.contains("\t\"") {
         Cow::Owned(unpadded(text, separator, spaces))
@@ -140,7 +181,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Option<Delimiter> {
-        find(text).unwrap()
+        find_in(text, true).unwrap().unwrap()
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! From cells to numbers. Training tables and new rows go through the same function, so that a cell cannot
 //! mean one thing when a model is trained and another when it is used.
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
 use super::source::check_dense;
-use super::table::{Content, Table};
-use crate::data::cell::{Decimal, excerpt, is_missing, listed, number};
+use super::table::{Cell, Content, Table};
+use crate::data::LIMIT;
+use crate::data::cell::{Decimal, excerpt, listed, number};
 use crate::data::dataset::in_range;
 use crate::data::options::Missing;
 use crate::data::schema::{Column, Kind};
@@ -19,8 +22,10 @@ const LEVELS_LISTED: usize = 8;
 /// A missing value is NaN under [`Missing::Impute`], in all columns of a one-hot group, and an error
 /// otherwise. A level that the column does not know is all zeros in a one-hot group; as a code it is NaN
 /// under [`Missing::Impute`] and an error otherwise.
+///
+/// The numbers take the place of those of the table, unless categories make them more.
 pub(super) fn encode(
-    table: &Table,
+    table: Table,
     rows: &[usize],
     places: &[usize],
     columns: &[Column],
@@ -28,50 +33,173 @@ pub(super) fn encode(
 ) -> Result<Matrix> {
     let width: usize = columns.iter().map(|c| c.kind.width()).sum();
     check_dense(rows.len(), width)?;
-    let mut data = vec![0.0; rows.len() * width];
-    let mut start = 0;
+    let mut parts = Vec::with_capacity(columns.len());
+    for (column, &place) in columns.iter().zip(places) {
+        if column.kind != Kind::Ignored {
+            parts.push(Part::new(&table, rows, place, column, missing));
+        }
+    }
+    let encode_row = |cells: &[f64], out: &mut [f64]| {
+        let mut rest = out;
+        let mut fits = true;
+        for part in &parts {
+            let (out, after) = std::mem::take(&mut rest).split_at_mut(part.width);
+            fits &= part.encode(cells[part.place], out);
+            rest = after;
+        }
+        fits
+    };
+    let raw = table.width();
+    let cells = |row: usize| &table.numbers()[row * raw..(row + 1) * raw];
+    let fits = rows.par_chunks(BLOCK).all(|rows| {
+        let mut out = vec![0.0; width];
+        rows.iter().all(|&row| encode_row(cells(row), &mut out))
+    });
+    if !fits {
+        // Which error it is does not depend on who found it.
+        refuse(&table, rows, places, columns, missing)?;
+    }
+    if width > raw {
+        let mut data = vec![0.0; rows.len() * width];
+        data.par_chunks_mut(BLOCK * width).zip(rows.par_chunks(BLOCK)).for_each(|(out, rows)| {
+            for (out, &row) in out.chunks_exact_mut(width).zip(rows) {
+                encode_row(cells(row), out);
+            }
+        });
+        return Matrix::new(rows.len(), width, data);
+    }
+    // Rows ascend, so that none is written before it was read.
+    let mut data = table.into_numbers();
+    let mut cells = vec![0.0; raw];
+    for (k, &row) in rows.iter().enumerate() {
+        cells.copy_from_slice(&data[row * raw..(row + 1) * raw]);
+        encode_row(&cells, &mut data[k * width..(k + 1) * width]);
+    }
+    data.truncate(rows.len() * width);
+    data.shrink_to_fit();
+    Matrix::new(rows.len(), width, data)
+}
+
+/// How many rows are encoded as one piece of work.
+const BLOCK: usize = 1024;
+
+/// How the cells of one column become numbers.
+struct Part {
+    place: usize,
+    width: usize,
+    one_hot: bool,
+    impute: bool,
+    /// What each text of the column's pool stands for, from the second on; the first is a missing value.
+    texts: Vec<Code>,
+}
+
+#[derive(Clone, Copy)]
+enum Code {
+    Missing,
+    Number(f64),
+    /// One of the levels, or one that is not known.
+    Level(Option<usize>),
+    NoNumber,
+}
+
+impl Part {
+    fn new(table: &Table, rows: &[usize], place: usize, column: &Column, missing: Missing) -> Self {
+        let decimal = match (&column.kind, table.content(place, rows.iter().copied())) {
+            (Kind::Number, Content::Number(decimal)) => Some(decimal),
+            _ => None,
+        };
+        let pool = table.pool(place);
+        let code = |id: usize| match (&column.kind, pool.get(id)) {
+            _ if pool.is_missing(id) => Code::Missing,
+            (Kind::Number, text) => {
+                decimal.and_then(|d| number(text, d)).map_or(Code::NoNumber, Code::Number)
+            }
+            (kind, text) => Code::Level(find(kind.levels(), text)),
+        };
+        let texts = std::iter::once(Code::Missing).chain((1..=pool.len()).map(code)).collect();
+        let impute = missing == Missing::Impute;
+        let one_hot = matches!(column.kind, Kind::OneHot { .. });
+        Self { place, width: column.kind.width(), one_hot, impute, texts }
+    }
+
+    /// Writes the numbers of a cell; whether there is no error.
+    fn encode(&self, cell: f64, out: &mut [f64]) -> bool {
+        let code = match Cell::of(cell) {
+            Cell::Number(value) => Code::Number(value),
+            Cell::Missing => Code::Missing,
+            Cell::Text(id) => self.texts[id],
+        };
+        match code {
+            Code::Number(value) => {
+                out[0] = value;
+                value.abs() <= LIMIT
+            }
+            Code::Missing => {
+                out.fill(f64::NAN);
+                self.impute
+            }
+            Code::Level(level) if self.one_hot => {
+                out.fill(0.0);
+                if let Some(level) = level {
+                    out[level] = 1.0;
+                }
+                true
+            }
+            Code::Level(Some(level)) => {
+                out[0] = level as f64;
+                true
+            }
+            Code::Level(None) => {
+                out[0] = f64::NAN;
+                self.impute
+            }
+            Code::NoNumber => false,
+        }
+    }
+}
+
+/// The first error, by columns, that is in the way of encoding.
+fn refuse(
+    table: &Table,
+    rows: &[usize],
+    places: &[usize],
+    columns: &[Column],
+    missing: Missing,
+) -> Result<()> {
     let used = columns.iter().zip(places).filter(|(column, _)| column.kind != Kind::Ignored);
     for (column, &place) in used {
-        let end = start + column.kind.width();
         let decimal = match (&column.kind, table.content(place, rows.iter().copied())) {
             (Kind::Number, Content::Text) => return Err(not_a_number(table, rows, place, column)),
             (_, Content::Number(decimal)) => decimal,
             _ => Decimal::Point,
         };
-        for (k, &row) in rows.iter().enumerate() {
-            let out = &mut data[k * width + start..k * width + end];
-            let cell = table.cell(row, place);
+        for &row in rows {
             let line = table.line(row);
-            if is_missing(cell) {
+            let cell = table.cell(row, place);
+            if table.is_missing(row, place) {
                 if missing != Missing::Impute {
                     return Err(Error::Missing { row: line, column: excerpt(&column.name) });
                 }
-                out.fill(f64::NAN);
                 continue;
             }
             match &column.kind {
                 Kind::Number => {
-                    let value = number(cell, decimal).unwrap_or(f64::NAN);
-                    out[0] = in_range(value, line, &column.name)?;
-                }
-                Kind::Codes { levels } => {
-                    out[0] = match find(levels, cell) {
-                        Some(code) => code as f64,
-                        None if missing == Missing::Impute => f64::NAN,
-                        None => return Err(unseen(line, column, cell)),
+                    let value = match table.at(row, place) {
+                        Cell::Number(value) => value,
+                        _ => number(cell, decimal).unwrap_or(f64::NAN),
                     };
+                    in_range(value, line, &column.name)?;
                 }
-                Kind::OneHot { levels } => {
-                    if let Some(code) = find(levels, cell) {
-                        out[code] = 1.0;
-                    }
+                Kind::Codes { levels }
+                    if missing != Missing::Impute && find(levels, cell).is_none() =>
+                {
+                    return Err(unseen(line, column, cell));
                 }
-                Kind::Ignored => {}
+                _ => {}
             }
         }
-        start = end;
     }
-    Matrix::new(rows.len(), width, data)
+    Ok(())
 }
 
 /// The place of a level in the sorted list.
@@ -92,10 +220,9 @@ fn unseen(line: usize, column: &Column, cell: &str) -> Error {
 /// notation or, if decimal points and commas are mixed, the first cell with a decimal comma.
 fn not_a_number(table: &Table, rows: &[usize], place: usize, column: &Column) -> Error {
     let first = |fails: &dyn Fn(&str) -> bool| {
-        rows.iter().copied().find(|&row| {
-            let cell = table.cell(row, place);
-            !is_missing(cell) && fails(cell)
-        })
+        rows.iter()
+            .copied()
+            .find(|&row| !table.is_missing(row, place) && fails(table.cell(row, place)))
     };
     let row = first(&|cell| !table.is_number(cell))
         .or_else(|| first(&|cell| number(cell, Decimal::Point).is_none()))
@@ -129,7 +256,7 @@ mod tests {
     fn run(text: &str, kind: Kind, missing: Missing) -> Result<Vec<f64>> {
         let table = Table::parse(text, Delimiter::Semicolon)?;
         let rows: Vec<usize> = (0..table.rows()).collect();
-        Ok(encode(&table, &rows, &[0], &[column(kind)], missing)?.into_vec())
+        Ok(encode(table, &rows, &[0], &[column(kind)], missing)?.into_vec())
     }
 
     #[test]

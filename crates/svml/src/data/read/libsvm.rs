@@ -1,27 +1,34 @@
 //! The LIBSVM format: `label index:value index:value ...`, one row per line, zeros left out, indices from 1 in
-//! ascending order, `#` before a comment. Rows are stored dense. The text is read twice, first to check it and to
-//! find the number of columns, then to fill the matrix, so that no copy of its entries is kept.
+//! ascending order, `#` before a comment. Rows are stored dense. The file is read twice, in parallel: first, quickly,
+//! for the numbers of rows and columns, then to check it and to fill the matrix, so that no copy of its entries is kept.
 
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
-use super::source::{Lines, check_dense};
+use super::pool::Pool;
+use super::source::{Input, Lines, Piece, check_dense, last_line_end};
 use crate::data::cell::excerpt;
 use crate::data::dataset::in_range;
 use crate::data::options::{Format, ReadOptions, Target};
 use crate::data::schema::{Schema, TargetColumn};
-use crate::data::{Dataset, MAX_COLUMNS, labels};
+use crate::data::{Dataset, LIMIT, MAX_COLUMNS, labels};
 
 /// How many of the first rows decide whether a text is in this format.
 const SAMPLE: usize = 10;
 
 /// Whether a text is in this format: each of its first ten rows is a number followed by `index:value` pairs, and
 /// there is at least one pair in all. With `new_rows` the number may be absent, and so may all pairs.
-pub(super) fn is_libsvm(text: &str, new_rows: bool) -> bool {
+///
+/// The text is the start of one. Nothing is returned if it is not `whole` and has too few rows to tell.
+pub(super) fn is_libsvm(text: &str, whole: bool, new_rows: bool) -> Option<bool> {
+    let text = match whole {
+        true => text,
+        false => &text[..last_line_end(text.as_bytes()).unwrap_or(0)],
+    };
     let mut pairs = 0;
-    let mut any = false;
-    for (_, content) in rows(text).take(SAMPLE) {
-        any = true;
+    let mut seen = 0;
+    for (_, content) in rows(text, 1).take(SAMPLE) {
+        seen += 1;
         let mut tokens = content.split_ascii_whitespace().peekable();
         let label = tokens.next_if(|token| !token.contains(':'));
         let label_fits = match label {
@@ -29,20 +36,20 @@ pub(super) fn is_libsvm(text: &str, new_rows: bool) -> bool {
             None => new_rows,
         };
         if !label_fits {
-            return false;
+            return Some(false);
         }
         for token in tokens {
             if pair(token).is_none() {
-                return false;
+                return Some(false);
             }
             pairs += 1;
         }
     }
-    any && (new_rows || pairs > 0)
+    (whole || seen == SAMPLE).then_some(seen > 0 && (new_rows || pairs > 0))
 }
 
-/// Reads a text as training data.
-pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
+/// Reads training data.
+pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
     if let Target::Column(column) = &options.target {
         return Err(Error::parameter(
             "target",
@@ -50,51 +57,25 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
             "left out for a LIBSVM file, where the label is the first number of each line",
         ));
     }
-    let mut count = 0;
-    let mut width = 0;
-    let mut first_line = 1;
-    for (line, content) in rows(text) {
+    let survey = Survey::of(input)?;
+    let count = survey.rows.iter().sum();
+    let dense = check_dense(count, survey.width);
+    if survey.width == 0 || survey.faulty || dense.is_err() {
+        // There will be an error; one in a line comes before one about all of them.
+        check(input)?;
         if count == 0 {
-            first_line = line;
+            return Err(Error::NoRows(String::new()));
         }
-        count += 1;
-        let label = each_entry(line, content, |index, _| {
-            if index > MAX_COLUMNS as u64 {
-                return Err(Error::Parse {
-                    line,
-                    message: format!(
-                        "index {index} is above {MAX_COLUMNS}, the most columns allowed; use fewer columns"
-                    ),
-                    remedy: None,
-                });
-            }
-            width = width.max(index as usize);
-            Ok(())
-        })?;
-        let fits = label.is_some_and(|l| l.parse().is_ok_and(f64::is_finite));
-        if !fits {
-            return Err(Error::Parse {
-                line,
-                message: format!(
-                    "'{}' found where a number, the class label, is expected",
-                    excerpt(content.split_ascii_whitespace().next().unwrap_or_default())
-                ),
-                remedy: None,
-            });
-        }
-    }
-    if count == 0 {
-        return Err(Error::NoRows(String::new()));
-    }
-    if width == 0 {
+        dense?;
         return Err(Error::Parse {
-            line: first_line,
+            line: survey.first_line,
             message: "neither this line nor any after it holds an index:value pair; at least one feature is needed".to_owned(),
             remedy: None,
         });
     }
-    let x = fill(text, count, width)?;
-    let labels = labels::encode(rows(text).filter_map(|(_, row)| label_of(row)));
+    let width = survey.width;
+    let (x, found) = fill(input, &survey, width, true)?;
+    let labels = labels::encode(found.rows.iter().map(|&id| found.pool.get(id as usize)));
     let target = TargetColumn { name: "label".to_owned(), position: 0, numeric: labels.numeric };
     let names = (1..=width).map(|index| index.to_string()).collect();
     let mut schema = Schema::of_numbers(names, target, Format::Libsvm);
@@ -105,22 +86,81 @@ pub(super) fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
 
 /// Reads rows of `width` columns; entries of larger index are left out. Labels are returned if every row has a
 /// number before its first pair.
-pub(super) fn read_new(text: &str, width: usize) -> Result<(Matrix, Option<Vec<&str>>)> {
-    let count = rows(text).count();
-    if count == 0 {
+pub(super) fn read_new(input: &Input, width: usize) -> Result<(Matrix, Option<Vec<String>>)> {
+    let survey = Survey::of(input)?;
+    if survey.rows.iter().sum::<usize>() == 0 {
         return Err(Error::NoRows(" to predict".to_owned()));
     }
-    let x = fill(text, count, width)?;
-    let labels = rows(text).map(|(_, row)| label_of(row)).collect();
+    let (x, found) = fill(input, &survey, width, false)?;
+    let label = |&id: &u32| (id > 0).then(|| found.pool.get(id as usize).to_owned());
+    let labels = found.rows.iter().map(label).collect();
     Ok((x, labels))
 }
 
-/// The rows of a text with their lines, without comments; blank ones are skipped.
-fn rows(text: &str) -> impl Iterator<Item = (u64, &str)> + Clone {
+/// What has to be known of a file before its matrix can be filled.
+struct Survey {
+    /// Rows of each piece.
+    rows: Vec<usize>,
+    /// The largest index.
+    width: usize,
+    /// Whether a line has a last index that cannot be.
+    faulty: bool,
+    /// Line of the first row.
+    first_line: u64,
+}
+
+impl Survey {
+    fn of(input: &Input) -> Result<Self> {
+        let mut all = Self { rows: Vec::new(), width: 0, faulty: false, first_line: 0 };
+        let parse = |piece: &Piece, ()| {
+            let mut part = Self { rows: vec![0], width: 0, faulty: false, first_line: 0 };
+            for (line, content) in rows(piece.text()?, piece.line) {
+                if part.rows[0] == 0 {
+                    part.first_line = line;
+                }
+                part.rows[0] += 1;
+                // Indices ascend, so that the last one is the largest; if they do not, that will be an error.
+                let Some(end) = content.bytes().rposition(|b| b == b':') else { continue };
+                let digits = content[..end].bytes().rev().take_while(u8::is_ascii_digit).count();
+                match content[end - digits..end].parse() {
+                    Ok(index) if index <= MAX_COLUMNS => part.width = part.width.max(index),
+                    _ => part.faulty = true,
+                }
+            }
+            Ok(part)
+        };
+        input.for_pieces(
+            last_line_end,
+            |_| Ok(()),
+            parse,
+            |part: Self| {
+                if all.first_line == 0 {
+                    all.first_line = part.first_line;
+                }
+                all.rows.extend(part.rows);
+                all.width = all.width.max(part.width);
+                all.faulty |= part.faulty;
+                Ok(())
+            },
+        )?;
+        Ok(all)
+    }
+}
+
+/// The labels of rows.
+#[derive(Default)]
+struct Found {
+    pool: Pool,
+    /// Numbers of the pool; 0 for a row without a label.
+    rows: Vec<u32>,
+}
+
+/// The rows of a text that begins on line `first`, with their lines, without comments; blank ones are skipped.
+fn rows(text: &str, first: u64) -> impl Iterator<Item = (u64, &str)> + Clone {
     Lines::new(text)
-        .map(|(line, content)| {
-            let end = content.find('#').unwrap_or(content.len());
-            (line, content[..end].trim())
+        .map(move |(line, content)| {
+            let end = content.bytes().position(|b| b == b'#').unwrap_or(content.len());
+            (first + line - 1, content[..end].trim())
         })
         .filter(|(_, content)| !content.is_empty())
 }
@@ -129,23 +169,108 @@ fn label_of(row: &str) -> Option<&str> {
     row.split_ascii_whitespace().next().filter(|token| token.parse().is_ok_and(f64::is_finite))
 }
 
-fn fill(text: &str, count: usize, width: usize) -> Result<Matrix> {
+/// Looks for errors in the rows of training data.
+fn check(input: &Input) -> Result<()> {
+    let parse = |piece: &Piece, ()| {
+        rows(piece.text()?, piece.line)
+            .try_for_each(|(line, content)| training_row(line, content, |_, _| Ok(())).map(drop))
+    };
+    input.for_pieces(last_line_end, |_| Ok(()), parse, Ok)
+}
+
+/// Fills the matrix, piece by piece. Training data must have labels and no index above the width.
+fn fill(input: &Input, survey: &Survey, width: usize, training: bool) -> Result<(Matrix, Found)> {
+    let count = survey.rows.iter().sum();
     check_dense(count, width)?;
     // Memory that is zeroed and never written to takes no space, so zeros are not written: sparse rows stay
     // cheap to read.
-    let mut x = Matrix::new(count, width, vec![0.0; count * width])?;
-    for (i, (line, content)) in rows(text).enumerate() {
-        each_entry(line, content, |index, value| {
-            if index <= width as u64 {
-                let value = in_range(value, line as usize, &index.to_string())?;
-                if value != 0.0 {
-                    x[(i, index as usize - 1)] = value;
-                }
+    let mut data = vec![0.0; count * width];
+    let mut free = &mut data[..];
+    let mut pieces = survey.rows.iter();
+    let mut all = Found::default();
+    input.for_pieces(
+        last_line_end,
+        |_| {
+            let rows = *pieces.next().ok_or_else(|| input.changed())?;
+            let (now, later) = std::mem::take(&mut free).split_at_mut(rows * width);
+            free = later;
+            Ok((now, rows))
+        },
+        |piece, (out, expected)| {
+            let mut found = Found::default();
+            let mut out = out.chunks_exact_mut(width);
+            for (line, content) in rows(piece.text()?, piece.line) {
+                let row = out.next().ok_or_else(|| input.changed())?;
+                let mut each = |index: u64, value: f64| {
+                    if index <= width as u64 {
+                        in_range_at(value, line, index)?;
+                        if value != 0.0 {
+                            row[index as usize - 1] = value;
+                        }
+                    }
+                    Ok(())
+                };
+                let label = match training {
+                    true => Some(training_row(line, content, &mut each)?),
+                    false => {
+                        each_entry(line, content, &mut each)?;
+                        label_of(content)
+                    }
+                };
+                found.rows.push(label.map_or(0, |label| found.pool.number(label) as u32));
             }
+            if found.rows.len() != expected {
+                return Err(input.changed());
+            }
+            Ok(found)
+        },
+        |part| {
+            let ids: Vec<u32> =
+                part.pool.texts().map(|text| all.pool.number(text) as u32).collect();
+            let id = |&id: &u32| if id == 0 { 0 } else { ids[id as usize - 1] };
+            all.rows.extend(part.rows.iter().map(id));
             Ok(())
-        })?;
+        },
+    )?;
+    if all.rows.len() != count {
+        return Err(input.changed());
     }
-    Ok(x)
+    Ok((Matrix::new(count, width, data)?, all))
+}
+
+fn in_range_at(value: f64, line: u64, index: u64) -> Result<()> {
+    match value.abs() <= LIMIT {
+        true => Ok(()),
+        false => in_range(value, line as usize, &index.to_string()).map(drop),
+    }
+}
+
+/// Checks a row of training data, calls `each` with each of its entries and returns its label.
+fn training_row(
+    line: u64,
+    content: &str,
+    mut each: impl FnMut(u64, f64) -> Result<()>,
+) -> Result<&str> {
+    let label = each_entry(line, content, |index, value| {
+        if index > MAX_COLUMNS as u64 {
+            return Err(Error::Parse {
+                line,
+                message: format!(
+                    "index {index} is above {MAX_COLUMNS}, the most columns allowed; use fewer columns"
+                ),
+                remedy: None,
+            });
+        }
+        each(index, value)
+    })?;
+    label.filter(|l| l.parse().is_ok_and(f64::is_finite)).ok_or_else(|| Error::Parse {
+        line,
+        message: format!(
+            "'{}' found where a number, the class label, is expected",
+            excerpt(content.split_ascii_whitespace().next().unwrap_or_default())
+        ),
+        remedy: None,
+    })
 }
 
 /// An `index:value` pair, if the token has that form.
@@ -197,6 +322,18 @@ mod tests {
 
     use super::*;
     use crate::data::Missing;
+
+    fn read(text: &str, options: &ReadOptions) -> Result<Dataset> {
+        super::read(&Input::of_bytes(text.as_bytes()), options)
+    }
+
+    fn read_new(text: &str, width: usize) -> Result<(Matrix, Option<Vec<String>>)> {
+        super::read_new(&Input::of_bytes(text.as_bytes()), width)
+    }
+
+    fn is_libsvm(text: &str, new_rows: bool) -> bool {
+        super::is_libsvm(text, true, new_rows).unwrap()
+    }
 
     fn plain(text: &str) -> Result<Dataset> {
         read(text, &ReadOptions::default())

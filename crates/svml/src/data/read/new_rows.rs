@@ -8,8 +8,9 @@ use crate::linalg::Matrix;
 
 use super::csv::no_such_column;
 use super::encode::{encode, find};
-use super::table::Table;
-use super::{delimiter, libsvm, source};
+use super::source::Input;
+use super::table::{Table, names_of};
+use super::{libsvm, npy};
 use crate::data::cell::{excerpt, is_missing};
 use crate::data::labels;
 use crate::data::options::{Format, ReadOptions};
@@ -32,87 +33,129 @@ impl NewRows {
     }
 }
 
+/// Reads new rows by a schema, and says in which format they were.
+pub fn new_rows(
+    schema: &Schema,
+    input: &Input,
+    options: &ReadOptions,
+) -> Result<(NewRows, Format)> {
+    let format = match options.format {
+        Some(format) => format,
+        None => schema.format_in(input)?,
+    };
+    let rows = match format {
+        Format::Libsvm => schema.libsvm_rows(input),
+        Format::Npy => schema.npy_rows(input),
+        Format::Csv => schema.csv_rows(input, options),
+    };
+    Ok((rows?, format))
+}
+
 impl Schema {
     /// Reads new rows from a file. Of the options only format, delimiter and header are used; those that are
     /// not given are found from the content.
     pub fn read_path(&self, path: impl AsRef<Path>, options: &ReadOptions) -> Result<NewRows> {
-        self.read_text(&source::text_of_path(path.as_ref())?, options)
+        new_rows(self, &Input::of_path(path.as_ref())?, options).map(|(rows, _)| rows)
     }
 
     /// Reads new rows from a reader, with the options of [`Schema::read_path`].
     pub fn read(&self, reader: impl Read, options: &ReadOptions) -> Result<NewRows> {
-        self.read_text(&source::text_of_reader(reader)?, options)
+        new_rows(self, &Input::of_reader(reader)?, options).map(|(rows, _)| rows)
     }
 
     /// Reads new rows of a CSV table. Of the options only delimiter and header are used.
     pub fn read_csv(&self, reader: impl Read, options: &ReadOptions) -> Result<NewRows> {
-        self.csv_rows(&source::text_of_reader(reader)?, options)
+        self.csv_rows(&Input::of_reader(reader)?, options)
     }
 
     /// Reads new rows in the LIBSVM format.
     pub fn read_libsvm(&self, reader: impl Read) -> Result<NewRows> {
-        self.libsvm_rows(&source::text_of_reader(reader)?)
+        self.libsvm_rows(&Input::of_reader(reader)?)
     }
 
-    fn read_text(&self, text: &str, options: &ReadOptions) -> Result<NewRows> {
-        match options.format.unwrap_or_else(|| self.format_of(text)) {
-            Format::Libsvm => self.libsvm_rows(text),
-            Format::Csv => self.csv_rows(text, options),
-        }
+    /// Reads new rows of a two-dimensional array of numpy (`.npy`).
+    pub fn read_npy(&self, reader: impl Read) -> Result<NewRows> {
+        self.npy_rows(&Input::of_reader(reader)?)
     }
 
-    fn libsvm_rows(&self, text: &str) -> Result<NewRows> {
+    fn libsvm_rows(&self, input: &Input) -> Result<NewRows> {
+        self.only_numbers("LIBSVM rows")?;
+        let (x, found) = libsvm::read_new(input, self.columns.len())?;
+        let name = |label: String| labels::canonical(&label, self.target.numeric);
+        Ok(NewRows { x, labels: found.map(|all| all.into_iter().map(name).collect()) })
+    }
+
+    fn npy_rows(&self, input: &Input) -> Result<NewRows> {
+        self.only_numbers("arrays of numpy")?;
+        let array = npy::Array::open(input)?;
+        let (places, target) = self.by_position(array.width())?;
+        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
+        let numbers = array.read(input, &places, &names, target, self.missing)?;
+        let name =
+            |label: Option<String>| label.map(|l| labels::canonical(&l, self.target.numeric));
+        let labels = numbers.labels.into_iter().map(name).collect();
+        Ok(NewRows { x: numbers.x, labels: target.and(labels) })
+    }
+
+    /// Refuses a model with categories.
+    fn only_numbers(&self, what: &str) -> Result<()> {
         self.validate()?;
         if let Some(category) = self.columns.iter().find(|c| c.kind != Kind::Number) {
             return Err(Error::Data {
                 what: format!(
-                    "LIBSVM rows hold numbers only, but column '{}' of the model is a category; use a table of cells (CSV)",
+                    "{what} hold numbers only, but column '{}' of the model is a category; use a table of cells (CSV)",
                     excerpt(&category.name)
                 ),
                 remedy: None,
             });
         }
-        let (x, found) = libsvm::read_new(text, self.columns.len())?;
-        let name = |label: &str| labels::canonical(label, self.target.numeric);
-        Ok(NewRows { x, labels: found.map(|all| all.into_iter().map(name).collect()) })
+        Ok(())
     }
 
-    fn csv_rows(&self, text: &str, options: &ReadOptions) -> Result<NewRows> {
+    fn csv_rows(&self, input: &Input, options: &ReadOptions) -> Result<NewRows> {
         self.validate()?;
-        let found = match options.delimiter {
-            Some(delimiter) => Some(delimiter),
-            None => delimiter::find(text)?,
+        // Labels and categories are texts; where they are, the first row tells, whether it holds names or not.
+        let texts = |first: &[String]| {
+            let by_name = self.by_name(&names_of(first), 0);
+            let found = [by_name, self.by_position(first.len())];
+            let category = |k: usize| !matches!(self.columns[k].kind, Kind::Number | Kind::Ignored);
+            (found.into_iter().flatten())
+                .flat_map(|(places, target)| {
+                    let places = places.into_iter().enumerate();
+                    let categories = places.filter(|&(k, _)| category(k)).map(|(_, place)| place);
+                    categories.chain(target).collect::<Vec<_>>()
+                })
+                .collect()
         };
-        // No delimiter can be found in a table of one column, and any will do.
-        let table = Table::parse(text, found.unwrap_or_default())?;
+        let mut table = Table::read(input, options.delimiter, options.header, texts)?;
         if table.rows() == 0 {
             return Err(Error::NoRows(" to predict".to_owned()));
         }
         let header = options.header.unwrap_or_else(|| self.is_header(&table));
+        table.settle_header(input, header)?;
         let rows: Vec<usize> = (usize::from(header)..table.rows()).collect();
         if rows.is_empty() {
             return Err(Error::NoRows(" besides its header".to_owned()));
         }
         let (places, target) = if header && self.header {
-            self.by_name(&table)?
+            self.by_name(&table.names(true), table.line(0))?
         } else {
             self.by_position(table.width())?
         };
-        let x = encode(&table, &rows, &places, &self.columns, self.missing)?;
         let labels = target.and_then(|j| {
-            rows.iter()
-                .map(|&i| {
-                    let cell = table.cell(i, j);
-                    (!is_missing(cell)).then(|| labels::canonical(cell, self.target.numeric))
-                })
-                .collect()
+            let label = |&i: &usize| {
+                let name = || labels::canonical(table.cell(i, j), self.target.numeric);
+                (!table.is_missing(i, j)).then(name)
+            };
+            rows.iter().map(label).collect()
         });
+        let x = encode(table, &rows, &places, &self.columns, self.missing)?;
         Ok(NewRows { x, labels })
     }
 
     /// Whether the first row holds names, by the rules in the documentation of `data`.
     fn is_header(&self, table: &Table) -> bool {
-        let first: Vec<&str> = table.row(0).collect();
+        let first: Vec<&str> = table.first().iter().map(String::as_str).collect();
         if self.header {
             let mut sorted = first.clone();
             sorted.sort_unstable();
@@ -141,8 +184,7 @@ impl Schema {
     }
 
     /// Places of the columns, and of the target if it is there, by the names in the first row.
-    fn by_name(&self, table: &Table) -> Result<(Vec<usize>, Option<usize>)> {
-        let names = table.names(true);
+    fn by_name(&self, names: &[String], line: usize) -> Result<(Vec<usize>, Option<usize>)> {
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_by_key(|&j| &names[j]);
         let place = |name: &str| -> Result<Option<usize>> {
@@ -153,7 +195,7 @@ impl Schema {
                 [] => Ok(None),
                 [j] => Ok(Some(j)),
                 [a, b, ..] => Err(Error::Parse {
-                    line: table.line(0) as u64,
+                    line: line as u64,
                     message: format!(
                         "columns {} and {} are both named '{}'; rename one",
                         a + 1,
@@ -171,7 +213,7 @@ impl Schema {
                 (Some(place), _) => Ok(place),
                 // A column that is not used need not be there.
                 (None, Kind::Ignored) => Ok(0),
-                (None, _) => Err(no_such_column(&c.name, &names)),
+                (None, _) => Err(no_such_column(&c.name, names)),
             })
             .collect::<Result<_>>()?;
         Ok((places, place(&self.target.name)?))

@@ -1,11 +1,7 @@
 //! Columns that became categories because of a few cells that are not numbers.
 
-use crate::error::Result;
-
-use super::delimiter;
-use super::table::Table;
-use crate::data::ReadOptions;
-use crate::data::cell::{excerpt, is_missing};
+use super::table::{Cell, Table};
+use crate::data::cell::excerpt;
 
 /// A column of text in which nearly all cells are numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,23 +24,37 @@ const RARE: usize = 5;
 
 /// The columns of a table in which at least four in five cells are numbers, but not all: most likely they
 /// are columns of numbers with a typing mistake or with an unknown word for a missing value. The column
-/// named `target` is left out.
-pub fn suspects(text: &str, options: &ReadOptions, target: &str) -> Result<Vec<Suspect>> {
-    let found = match options.delimiter {
-        Some(delimiter) => Some(delimiter),
-        None => delimiter::find(text)?,
-    };
-    let table = Table::parse(text, found.unwrap_or_default())?;
-    let header = options.header.unwrap_or_else(|| table.has_header());
+/// `target` is left out.
+pub(super) fn suspects(table: &Table, header: bool, target: usize) -> Vec<Suspect> {
     let names = table.names(header);
     let rows = usize::from(header)..table.rows();
     let mut suspects = Vec::new();
-    for (column, name) in names.iter().enumerate().filter(|(_, name)| *name != target) {
-        let cells = || rows.clone().filter(|&row| !is_missing(table.cell(row, column)));
-        let is_number = |row: &usize| table.is_number(table.cell(*row, column));
-        let numbers = cells().filter(is_number).count();
-        let others = cells().count() - numbers;
-        let Some(first) = cells().find(|row| !is_number(row)) else { continue };
+    for (column, name) in names.iter().enumerate().filter(|&(column, _)| column != target) {
+        let pool = table.pool(column);
+        // Of each text, whether it is a number; nothing if it is missing.
+        let kinds: Vec<Option<bool>> = (pool.texts().enumerate())
+            .map(|(at, text)| (!pool.is_missing(at + 1)).then(|| table.is_number(text)))
+            .collect();
+        if !kinds.contains(&Some(false)) {
+            continue;
+        }
+        let (mut numbers, mut others, mut first) = (0, 0, None);
+        for row in rows.clone() {
+            let is_number = match table.at(row, column) {
+                Cell::Number(_) => Some(true),
+                Cell::Missing => None,
+                Cell::Text(id) => kinds[id - 1],
+            };
+            match is_number {
+                Some(true) => numbers += 1,
+                Some(false) => {
+                    others += 1;
+                    first = first.or(Some(row));
+                }
+                None => {}
+            }
+        }
+        let Some(first) = first else { continue };
         if others * RARE <= numbers + others {
             suspects.push(Suspect {
                 column: excerpt(name),
@@ -55,15 +65,19 @@ pub fn suspects(text: &str, options: &ReadOptions, target: &str) -> Result<Vec<S
             });
         }
     }
-    Ok(suspects)
+    suspects
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::data::read::csv;
+    use crate::data::read::source::Input;
+    use crate::data::{Missing, ReadOptions};
 
     fn found(text: &str) -> Vec<(String, usize, usize, usize, String)> {
-        let all = suspects(text, &ReadOptions::default(), "class").unwrap();
+        let input = Input::of_bytes(text.as_bytes());
+        let options = ReadOptions { missing: Missing::Impute, ..ReadOptions::default() };
+        let (_, all) = csv::read(&input, &options).unwrap();
         all.into_iter().map(|s| (s.column, s.numbers, s.others, s.line, s.cell)).collect()
     }
 

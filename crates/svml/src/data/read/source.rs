@@ -1,28 +1,348 @@
-//! From bytes to text: bounded reading, UTF-8, and the lines of a file. Everything that reads a file starts here.
+//! From bytes to text: what is read, in pieces of whole records, as UTF-8, and the lines of a file. Everything that
+//! reads a file starts here.
+//!
+//! A file is never held whole: it is read in pieces, several at a time, and may be read again from its start. What can
+//! be read only once, such as a pipe, is kept in memory.
 
+use std::borrow::Cow;
+use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
 
 use crate::error::{Error, Remedy, Result};
 
+use super::npy;
 use crate::data::{MAX_COLUMNS, MAX_DENSE_BYTES, MAX_INPUT_BYTES};
 
 /// What errors name in place of a path for a reader that has none.
 const NO_PATH: &str = "<input>";
+/// Bytes of a piece, unless a record is longer: large enough that joining pieces costs nothing, small enough that
+/// those in flight do not count beside the numbers.
+const PIECE: usize = 1 << 20;
+/// Bytes of the start of a file that are looked at first, to find out what it is.
+const HEAD: usize = 1 << 18;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The whole text of a file.
-pub(super) fn text_of_path(path: &Path) -> Result<String> {
-    let file =
-        std::fs::File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    text(file, path)
+/// Something to read: a file, which can be opened again, or bytes in memory.
+pub struct Input<'a> {
+    path: PathBuf,
+    /// All bytes, unless it is a file.
+    bytes: Option<Cow<'a, [u8]>>,
+    size: u64,
+    piece: usize,
+    watch: Option<Box<dyn Fn(u64, u64) + Sync + 'a>>,
+}
+
+impl<'a> Input<'a> {
+    /// A file. One that can be read only once, such as a pipe, is read into memory now.
+    pub fn of_path(path: &Path) -> Result<Self> {
+        let failed = |source| Error::Io { path: path.to_owned(), source };
+        let file = File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Self::all_of(file, path);
+        }
+        check_size(metadata.len(), path)?;
+        Ok(Self { path: path.to_owned(), bytes: None, size: metadata.len(), ..Self::of_bytes(b"") })
+    }
+
+    /// All of a reader, which is read into memory now.
+    pub fn of_reader(reader: impl Read) -> Result<Self> {
+        Self::all_of(reader, Path::new(NO_PATH))
+    }
+
+    /// Bytes that are in memory.
+    pub fn of_bytes(bytes: &'a [u8]) -> Self {
+        Self {
+            path: PathBuf::from(NO_PATH),
+            bytes: Some(Cow::Borrowed(bytes)),
+            size: bytes.len() as u64,
+            piece: PIECE,
+            watch: None,
+        }
+    }
+
+    fn all_of(reader: impl Read, path: &Path) -> Result<Self> {
+        let bytes = bytes(reader, path)?;
+        let size = bytes.len() as u64;
+        Ok(Self {
+            path: path.to_owned(),
+            bytes: Some(Cow::Owned(bytes)),
+            size,
+            ..Self::of_bytes(b"")
+        })
+    }
+
+    /// Calls `watch` with the number of bytes read so far and that of all, now and then. It starts again from zero
+    /// where the file has to be read once more.
+    pub fn watched(self, watch: impl Fn(u64, u64) + Sync + 'a) -> Self {
+        Self { watch: Some(Box::new(watch)), ..self }
+    }
+
+    /// Number of bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// With pieces of so many bytes.
+    #[cfg(test)]
+    pub(super) fn in_pieces(self, piece: usize) -> Self {
+        Self { piece, ..self }
+    }
+
+    /// Opens it at its start.
+    pub(super) fn open(&self) -> Result<Box<dyn Read + Send + Sync + '_>> {
+        Ok(match &self.bytes {
+            Some(bytes) => Box::new(&bytes[..]),
+            None => Box::new(File::open(&self.path).map_err(|e| self.failed(e))?),
+        })
+    }
+
+    /// A failure of the system while it was read.
+    pub(super) fn failed(&self, source: std::io::Error) -> Error {
+        Error::Io { path: self.path.clone(), source }
+    }
+
+    /// Says how far reading is.
+    pub(super) fn report(&self, done: u64) {
+        if let Some(watch) = &self.watch {
+            watch(done, self.size);
+        }
+    }
+
+    /// The error for a file that was not the same when it was read again.
+    pub(super) fn changed(&self) -> Error {
+        Error::Data {
+            what: "the file was changed while it was read; read it again when it is complete"
+                .to_owned(),
+            remedy: None,
+        }
+    }
+
+    /// Whether it is an array of numpy, by its first bytes.
+    pub fn is_npy(&self) -> Result<bool> {
+        let mut start = Vec::new();
+        let wanted = npy::MAGIC.len() as u64;
+        self.open()?.take(wanted).read_to_end(&mut start).map_err(|e| self.failed(e))?;
+        Ok(start == npy::MAGIC)
+    }
+
+    /// Looks at the start of the text. `look` is given the text, up to any character, and whether it is all there is;
+    /// as long as it returns nothing and there is more, it is called again with more.
+    pub(super) fn head<T>(
+        &self,
+        mut look: impl FnMut(&str, bool) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let mut size = HEAD;
+        loop {
+            let mut bytes = Vec::new();
+            let limit = size as u64 + BYTE_ORDER_MARK.len() as u64;
+            self.open()?.take(limit).read_to_end(&mut bytes).map_err(|e| self.failed(e))?;
+            let whole = (bytes.len() as u64) < limit;
+            if bytes.starts_with(BYTE_ORDER_MARK) {
+                bytes.drain(..BYTE_ORDER_MARK.len());
+            }
+            let cut = match std::str::from_utf8(&bytes) {
+                // The last character is there only in part.
+                Err(e) if e.error_len().is_none() && !whole => e.valid_up_to(),
+                _ => bytes.len(),
+            };
+            let found = look(text_of(&bytes[..cut], 1)?, whole)?;
+            if found.is_some() || whole {
+                return Ok(found);
+            }
+            size = size.saturating_mul(4);
+        }
+    }
+
+    /// Reads all pieces, several at a time. Each is cut off where `end` finds the end of the last whole record in
+    /// bytes that begin with a record. `parse` turns pieces into results in parallel, and `join` takes these in the
+    /// order of the file, so that the first error in the file is the one that is returned. `prepare` is called with
+    /// each piece before, in order.
+    pub(super) fn for_pieces<A: Send, T: Send>(
+        &self,
+        end: impl Fn(&[u8]) -> Option<usize> + Sync,
+        mut prepare: impl FnMut(&Piece) -> Result<A>,
+        parse: impl Fn(&Piece, A) -> Result<T> + Sync,
+        mut join: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let mut pieces = Pieces {
+            reader: self.open()?,
+            input: self,
+            rest: Vec::new(),
+            line: 1,
+            read: 0,
+            ended: false,
+        };
+        let many = 2 * rayon::current_num_threads();
+        let mut batch = pieces.several(many, &end);
+        while !batch.0.is_empty() || batch.1.is_some() {
+            let (now, failure) = batch;
+            let mut ready = Vec::with_capacity(now.len());
+            let mut refused = None;
+            for piece in now {
+                match prepare(&piece) {
+                    Ok(with) => ready.push((piece, with)),
+                    Err(e) => {
+                        refused = Some(e);
+                        break;
+                    }
+                }
+            }
+            let last = refused.is_some() || failure.is_some();
+            let (parsed, next) = rayon::join(
+                || {
+                    ready
+                        .into_par_iter()
+                        .map(|(piece, with)| parse(&piece, with))
+                        .collect::<Vec<_>>()
+                },
+                || if last { (Vec::new(), None) } else { pieces.several(many, &end) },
+            );
+            for result in parsed {
+                join(result?)?;
+            }
+            if let Some(e) = refused.or(failure) {
+                return Err(e);
+            }
+            self.report(pieces.read);
+            batch = next;
+        }
+        Ok(())
+    }
+}
+
+/// Whole records of a text.
+pub(super) struct Piece {
+    bytes: Vec<u8>,
+    /// The line, from 1, on which it begins.
+    pub line: u64,
+}
+
+impl Piece {
+    /// Its text.
+    pub(super) fn text(&self) -> Result<&str> {
+        text_of(&self.bytes, self.line)
+    }
+}
+
+struct Pieces<'a> {
+    reader: Box<dyn Read + Send + Sync + 'a>,
+    input: &'a Input<'a>,
+    /// What was read and does not belong to a piece yet.
+    rest: Vec<u8>,
+    line: u64,
+    read: u64,
+    ended: bool,
+}
+
+impl Pieces<'_> {
+    /// The next pieces; fewer, and why, if reading failed.
+    fn several(
+        &mut self,
+        many: usize,
+        end: &impl Fn(&[u8]) -> Option<usize>,
+    ) -> (Vec<Piece>, Option<Error>) {
+        let mut pieces = Vec::with_capacity(many);
+        while pieces.len() < many {
+            match self.next(end) {
+                Ok(Some(piece)) => pieces.push(piece),
+                Ok(None) => break,
+                Err(e) => return (pieces, Some(e)),
+            }
+        }
+        (pieces, None)
+    }
+
+    fn next(&mut self, end: &impl Fn(&[u8]) -> Option<usize>) -> Result<Option<Piece>> {
+        let mut size = self.input.piece;
+        loop {
+            self.fill(size)?;
+            if self.ended && self.rest.is_empty() {
+                return Ok(None);
+            }
+            let cut = if self.ended { Some(self.rest.len()) } else { end(&self.rest) };
+            if let Some(cut) = cut.filter(|&cut| cut > 0) {
+                let after = self.rest.split_off(cut);
+                let bytes = std::mem::replace(&mut self.rest, after);
+                let line = self.line;
+                self.line += line_ends(&bytes);
+                return Ok(Some(Piece { bytes, line }));
+            }
+            // A record that is longer than a piece; in doubled steps, so that it is not searched too often.
+            size = size.saturating_mul(2);
+        }
+    }
+
+    /// Reads until `size` bytes are there or there are no more.
+    fn fill(&mut self, size: usize) -> Result<()> {
+        if self.ended || self.rest.len() >= size {
+            return Ok(());
+        }
+        let first = self.read == 0;
+        let wanted = size - self.rest.len() + if first { BYTE_ORDER_MARK.len() } else { 0 };
+        self.rest.reserve_exact(wanted);
+        let got = (&mut self.reader)
+            .take(wanted as u64)
+            .read_to_end(&mut self.rest)
+            .map_err(|e| self.input.failed(e))?;
+        self.ended = got < wanted;
+        self.read += got as u64;
+        check_size(self.read, &self.input.path)?;
+        if first && self.rest.starts_with(BYTE_ORDER_MARK) {
+            self.rest.drain(..BYTE_ORDER_MARK.len());
+        }
+        Ok(())
+    }
+}
+
+/// The end of the last line that ends in some bytes. A CR at their very end does not count, because an LF may follow.
+pub(super) fn last_line_end(bytes: &[u8]) -> Option<usize> {
+    let inner = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+    inner.iter().rposition(|&b| matches!(b, b'\n' | b'\r')).map(|at| at + 1)
+}
+
+/// How many lines end in some bytes, after which no LF of the same line end follows.
+fn line_ends(bytes: &[u8]) -> u64 {
+    let feeds = bytes.iter().filter(|&&b| b == b'\n').count();
+    let lone = match bytes.contains(&b'\r') {
+        true => {
+            let returns = bytes.iter().filter(|&&b| b == b'\r').count();
+            returns - bytes.windows(2).filter(|pair| pair == b"\r\n").count()
+        }
+        false => 0,
+    };
+    (feeds + lone) as u64
+}
+
+/// Bytes as text; `line` is that on which they begin.
+fn text_of(bytes: &[u8], line: u64) -> Result<&str> {
+    let zero = bytes.iter().position(|&b| b == 0);
+    match std::str::from_utf8(&bytes[..zero.unwrap_or(bytes.len())]) {
+        Ok(_) if zero.is_some() => Err(not_utf8(&bytes[..zero.unwrap_or_default()], 0, line)),
+        Ok(text) => Ok(text),
+        Err(e) => {
+            let at = e.valid_up_to();
+            Err(not_utf8(&bytes[..at], bytes.get(at).copied().unwrap_or_default(), line))
+        }
+    }
 }
 
 /// The whole text of a reader: at most [`MAX_INPUT_BYTES`], in UTF-8, without a byte order mark.
 pub fn text_of_reader(reader: impl Read) -> Result<String> {
-    text(reader, Path::new(NO_PATH))
+    let mut bytes = bytes(reader, Path::new(NO_PATH))?;
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
+    text_of(&bytes, 1)?;
+    String::from_utf8(bytes)
+        .map_err(|e| not_utf8(&[], e.as_bytes().first().copied().unwrap_or_default(), 1))
 }
 
-fn text(reader: impl Read, path: &Path) -> Result<String> {
+/// All bytes of a reader: at most [`MAX_INPUT_BYTES`].
+fn bytes(reader: impl Read, path: &Path) -> Result<Vec<u8>> {
     let mut reader = reader;
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 1 << 16];
@@ -35,36 +355,34 @@ fn text(reader: impl Read, path: &Path) -> Result<String> {
                 return Err(Error::Io { path: path.to_owned(), source });
             }
         };
+        bytes.extend_from_slice(read);
         // A text has no zero bytes. They are looked for in every chunk, so that an endless binary device is
         // refused here before it fills the memory.
-        if let Some(at) = read.iter().position(|&b| b == 0) {
-            bytes.extend_from_slice(&read[..at]);
-            return Err(not_utf8(&bytes, 0));
+        if read.contains(&0) && !bytes.starts_with(npy::MAGIC) {
+            let zero = bytes.iter().position(|&b| b == 0).unwrap_or_default();
+            return Err(not_utf8(&bytes[..zero], 0, 1));
         }
-        bytes.extend_from_slice(read);
-        if bytes.len() as u64 > MAX_INPUT_BYTES {
-            return Err(Error::TooLarge {
-                what: format!("the text of {}", path.display()),
-                bytes: bytes.len() as u128,
-                limit: u128::from(MAX_INPUT_BYTES),
-                remedy: Remedy::UseLessData,
-            });
-        }
+        check_size(bytes.len() as u64, path)?;
     }
-    if bytes.starts_with(b"\xef\xbb\xbf") {
-        bytes.drain(..3);
-    }
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        let bytes = e.as_bytes();
-        not_utf8(&bytes[..at], bytes.get(at).copied().unwrap_or_default())
-    })
+    Ok(bytes)
 }
 
-fn not_utf8(before: &[u8], byte: u8) -> Error {
+fn check_size(bytes: u64, path: &Path) -> Result<()> {
+    if bytes > MAX_INPUT_BYTES {
+        return Err(Error::TooLarge {
+            what: format!("the content of {}", path.display()),
+            bytes: u128::from(bytes),
+            limit: u128::from(MAX_INPUT_BYTES),
+            remedy: Remedy::UseLessData,
+        });
+    }
+    Ok(())
+}
+
+fn not_utf8(before: &[u8], byte: u8, line: u64) -> Error {
     let mut lines = LineCounter::new(before);
     Error::Parse {
-        line: lines.line_at(before.len()),
+        line: line - 1 + lines.line_at(before.len()),
         message: format!(
             "byte 0x{byte:02X} is not valid text in UTF-8; save the file as plain text in UTF-8"
         ),
@@ -152,7 +470,7 @@ impl<'a> Iterator for Lines<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest?;
         self.line += 1;
-        let Some(end) = rest.find(['\n', '\r']) else {
+        let Some(end) = rest.bytes().position(|b| matches!(b, b'\n' | b'\r')) else {
             self.rest = None;
             return (!rest.is_empty()).then_some((self.line, rest));
         };
@@ -205,7 +523,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_names_its_path() {
-        let error = text_of_path(Path::new("no/such/file.csv")).unwrap_err();
+        let error = Input::of_path(Path::new("no/such/file.csv")).map(|i| i.size()).unwrap_err();
         assert!(error.to_string().starts_with("no/such/file.csv: "));
     }
 

@@ -1,5 +1,8 @@
-//! A table of text cells as the CSV reader finds it, before any cell is read as a number: all cells of all
-//! rows in one buffer, trimmed, with the line of each row.
+//! A table as it is read: in parallel, piece by piece, with numbers as numbers and texts kept once for each column,
+//! so that neither the text of the file nor that of its cells is held.
+//!
+//! A column is read as numbers if the first rows look like it. If a text turns up in it later, the column is read
+//! again as text, because the texts of its numbers (`1.0` and `1` are different categories) were not kept.
 
 use std::ops::Range;
 
@@ -7,19 +10,43 @@ use csv::{ReaderBuilder, StringRecord};
 
 use crate::error::{Error, Remedy, Result};
 
-use super::delimiter::{self, State};
-use super::source::{LineCounter, check_width};
+use super::delimiter::{self, State, last_record_end};
+use super::pool::Pool;
+use super::source::{Input, LineCounter, Piece, check_width};
 use crate::data::cell::{Decimal, is_missing, number};
-use crate::data::{Delimiter, MAX_COLUMNS};
+use crate::data::{Delimiter, MAX_COLUMNS, MAX_DENSE_BYTES};
 
-/// Cells of a rectangular table. Offsets and lines fit 32 bits because a text has at most 2 GiB.
-#[derive(Debug)]
+/// How many of the first rows decide whether a column is read as numbers.
+const SAMPLE: usize = 100;
+
+/// Cells of a rectangular table. Lines fit 32 bits because an input has at most 2 GiB.
+#[derive(Debug, Default)]
 pub(super) struct Table {
-    text: String,
-    ends: Vec<u32>,
+    layout: Layout,
+    /// The cells of the first row, which may hold names, as text.
+    first: Vec<String>,
+    /// Row after row: a number, or a NaN that says which text of the column's pool it is, or that it is missing.
+    cells: Vec<f64>,
     lines: Vec<u32>,
-    width: usize,
+    pools: Vec<Pool>,
+}
+
+/// What has to be known to read the cells of any row.
+#[derive(Clone, Debug, Default)]
+struct Layout {
     delimiter: Delimiter,
+    /// Line of the first row.
+    first_line: u64,
+    modes: Vec<Mode>,
+}
+
+/// How the cells of a column are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// As numbers in this notation; what is none, as text.
+    Number(Decimal),
+    /// All as text.
+    Text,
 }
 
 /// What the cells of a column are, without the missing ones.
@@ -33,46 +60,157 @@ pub(super) enum Content {
     Text,
 }
 
+/// One cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Cell {
+    Number(f64),
+    /// A text of the column's pool.
+    Text(usize),
+    /// A missing value whose text was not kept.
+    Missing,
+}
+
+/// The bits of a NaN; the number of a text is in those that are free.
+const NAN: u64 = 0x7ff8_0000_0000_0000;
+
+impl Cell {
+    fn packed(self) -> f64 {
+        match self {
+            Self::Number(value) => value,
+            Self::Text(id) => f64::from_bits(NAN | id as u64),
+            Self::Missing => f64::from_bits(NAN),
+        }
+    }
+
+    /// The cell that a number of [`Table::numbers`] stands for.
+    pub(super) fn of(packed: f64) -> Self {
+        match packed.to_bits() & !NAN {
+            _ if !packed.is_nan() => Self::Number(packed),
+            0 => Self::Missing,
+            id => Self::Text(id as usize),
+        }
+    }
+}
+
 impl Table {
-    /// Cuts a text into cells. Blank lines are skipped; all other rows must have the same number of cells.
-    pub(super) fn parse(text: &str, delimiter: Delimiter) -> Result<Self> {
-        let mut table = Self {
-            text: String::with_capacity(text.len()),
-            ends: Vec::new(),
-            lines: Vec::new(),
-            width: 0,
-            delimiter,
-        };
-        for_each_record(text, delimiter, |line, record| {
-            // A line of tabs alone is blank, unless it has as many cells as the table has columns: then it is a
-            // row of missing values.
-            if delimiter == Delimiter::Tab && record.len() != table.width && is_blank(record) {
-                return Ok(true);
+    /// Reads a table. Blank lines are skipped; all other rows must have the same number of cells. Delimiter and
+    /// header are found from the content if they are not given. `texts` is asked, with the first row and the number
+    /// of columns, which columns are to be kept as text.
+    pub(super) fn read(
+        input: &Input,
+        delimiter: Option<Delimiter>,
+        header: Option<bool>,
+        texts: impl Fn(&[String]) -> Vec<usize>,
+    ) -> Result<Self> {
+        let start = input.head(|text, whole| Self::start(text, whole, delimiter, header))?;
+        let Some(mut table) = start else { return Ok(Self::default()) };
+        for column in texts(&table.first) {
+            if let Some(mode) = table.layout.modes.get_mut(column) {
+                *mode = Mode::Text;
             }
-            if table.lines.is_empty() {
+        }
+        let all: Vec<usize> = (0..table.width()).collect();
+        let read = Read::all(input, &table.layout, &all)?;
+        (table.cells, table.lines, table.pools) = (read.cells, read.lines, read.pools);
+        // A text below the first row of a column of numbers.
+        let surprised = all.into_iter().filter(|&j| read.surprised[j]).collect();
+        table.read_as_text(input, surprised)?;
+        Ok(table)
+    }
+
+    /// Whether the first row holds names. If it was to be found from the content and does not, columns in which it
+    /// has a text above numbers have been read again as text.
+    pub(super) fn settle_header(&mut self, input: &Input, header: bool) -> Result<()> {
+        if header || self.rows() == 0 {
+            return Ok(());
+        }
+        let mixed = (0..self.width())
+            .filter(|&j| self.layout.modes[j] != Mode::Text)
+            .filter(|&j| matches!(self.at(0, j), Cell::Text(_)))
+            .collect();
+        self.read_as_text(input, mixed)
+    }
+
+    fn read_as_text(&mut self, input: &Input, columns: Vec<usize>) -> Result<()> {
+        if columns.is_empty() {
+            return Ok(());
+        }
+        for &column in &columns {
+            self.layout.modes[column] = Mode::Text;
+        }
+        let read = Read::all(input, &self.layout, &columns)?;
+        if read.lines != self.lines {
+            return Err(input.changed());
+        }
+        let width = self.width();
+        for (row, cells) in read.cells.chunks_exact(columns.len()).enumerate() {
+            for (&column, &cell) in columns.iter().zip(cells) {
+                self.cells[row * width + column] = cell;
+            }
+        }
+        for (&column, pool) in columns.iter().zip(read.pools) {
+            self.pools[column] = pool;
+        }
+        Ok(())
+    }
+
+    /// Looks at the start of a table: its delimiter, its first row and which columns look like numbers. Nothing, if
+    /// that is not enough text.
+    fn start(
+        text: &str,
+        whole: bool,
+        delimiter: Option<Delimiter>,
+        header: Option<bool>,
+    ) -> Result<Option<Self>> {
+        let delimiter = match delimiter {
+            Some(delimiter) => delimiter,
+            // No delimiter can be found in a table of one column, and any will do.
+            None => match delimiter::find_in(text, whole)? {
+                Some(found) => found.unwrap_or_default(),
+                None => return Ok(None),
+            },
+        };
+        let mut table =
+            Self { layout: Layout { delimiter, ..Layout::default() }, ..Self::default() };
+        let mut rows = 0;
+        let mut modes: Vec<Option<Mode>> = Vec::new();
+        for_each_record(whole_records(text, whole, delimiter), delimiter, 1, |line, record| {
+            if rows == 0 {
+                if delimiter == Delimiter::Tab && record.is_blank() {
+                    return Ok(true);
+                }
                 // The limit is on the features; the target is one column more.
                 check_width(record.len().saturating_sub(1), line)?;
-                table.width = record.len();
-            } else if record.len() != table.width {
-                return Err(Error::Parse {
-                    line,
-                    message: format!(
-                        "{} cells found where {} are expected, as in line {} (delimiter: {delimiter}); correct the line",
-                        record.len(),
-                        table.width,
-                        table.line(0),
-                    ),
-                    remedy: Some(Remedy::GiveDelimiter),
-                });
+                table.first = record.cells().map(str::to_owned).collect();
+                table.layout.first_line = line;
+                modes = vec![None; record.len()];
             }
-            table.lines.push(line as u32);
-            for cell in record {
-                table.text.push_str(cell.trim());
-                table.ends.push(table.text.len() as u32);
+            rows += 1;
+            if rows > 1 || header == Some(false) {
+                for (mode, cell) in modes.iter_mut().zip(record.cells()) {
+                    if *mode != Some(Mode::Text) && !is_missing(cell) {
+                        let comma =
+                            delimiter != Delimiter::Comma && number(cell, Decimal::Comma).is_some();
+                        *mode = match number(cell, Decimal::Point) {
+                            Some(_) => mode.or(Some(Mode::Number(Decimal::Point))),
+                            None if comma => Some(Mode::Number(Decimal::Comma)),
+                            None => Some(Mode::Text),
+                        };
+                    }
+                }
             }
-            Ok(true)
+            Ok(rows < SAMPLE)
         })?;
-        Ok(table)
+        table.layout.modes =
+            modes.into_iter().map(|mode| mode.unwrap_or(Mode::Number(Decimal::Point))).collect();
+        Ok((rows > 0).then_some(table))
+    }
+
+    /// Cuts a text into cells, all of which are kept as text.
+    #[cfg(test)]
+    pub(super) fn parse(text: &str, delimiter: Delimiter) -> Result<Self> {
+        let input = Input::of_bytes(text.as_bytes());
+        Self::read(&input, Some(delimiter), None, |first| (0..first.len()).collect())
     }
 
     /// Number of rows, a header included.
@@ -82,7 +220,7 @@ impl Table {
 
     /// Number of cells in each row.
     pub(super) fn width(&self) -> usize {
-        self.width
+        self.first.len()
     }
 
     /// Line of the file, from 1, on which a row starts.
@@ -90,22 +228,64 @@ impl Table {
         self.lines[row] as usize
     }
 
-    /// A cell without white space at its ends.
-    pub(super) fn cell(&self, row: usize, column: usize) -> &str {
-        let at = row * self.width + column;
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.text[start as usize..self.ends[at] as usize]
+    /// The first row as text.
+    pub(super) fn first(&self) -> &[String] {
+        &self.first
     }
 
-    /// The cells of one row.
+    /// A cell.
+    pub(super) fn at(&self, row: usize, column: usize) -> Cell {
+        Cell::of(self.cells[row * self.width() + column])
+    }
+
+    /// The different texts of a column.
+    pub(super) fn pool(&self, column: usize) -> &Pool {
+        &self.pools[column]
+    }
+
+    /// The text of a cell without white space at its ends; empty for a number of a column that was not read as text.
+    pub(super) fn cell(&self, row: usize, column: usize) -> &str {
+        match self.at(row, column) {
+            _ if row == 0 => &self.first[column],
+            Cell::Text(id) => self.pools[column].get(id),
+            _ => "",
+        }
+    }
+
+    /// The texts of one row.
+    #[cfg(test)]
     pub(super) fn row(&self, row: usize) -> impl Iterator<Item = &str> {
-        (0..self.width).map(move |column| self.cell(row, column))
+        (0..self.width()).map(move |column| self.cell(row, column))
+    }
+
+    /// All cells, row after row, as numbers that [`Cell::of`] understands.
+    pub(super) fn numbers(&self) -> &[f64] {
+        &self.cells
+    }
+
+    /// As [`Table::numbers`], without a copy.
+    pub(super) fn into_numbers(self) -> Vec<f64> {
+        self.cells
+    }
+
+    /// Whether a cell says that there is no value.
+    pub(super) fn is_missing(&self, row: usize, column: usize) -> bool {
+        match self.at(row, column) {
+            Cell::Number(_) => false,
+            Cell::Missing => true,
+            Cell::Text(id) => self.pools[column].is_missing(id),
+        }
+    }
+
+    /// The first column in which a row has no value.
+    pub(super) fn gap(&self, row: usize) -> Option<usize> {
+        (0..self.width()).find(|&column| self.is_missing(row, column))
     }
 
     /// Whether a cell is a number in either notation; a decimal comma cannot occur where commas separate cells.
     pub(super) fn is_number(&self, cell: &str) -> bool {
         number(cell, Decimal::Point).is_some()
-            || (self.delimiter != Delimiter::Comma && number(cell, Decimal::Comma).is_some())
+            || (self.layout.delimiter != Delimiter::Comma && number(cell, Decimal::Comma).is_some())
     }
 
     /// What a column holds in some rows. Decimal commas count only if they fit the whole column.
@@ -114,13 +294,29 @@ impl Table {
         column: usize,
         rows: impl Iterator<Item = usize> + Clone,
     ) -> Content {
-        let cells = rows.map(|row| self.cell(row, column)).filter(|cell| !is_missing(cell));
-        let all = |decimal| cells.clone().all(|cell| number(cell, decimal).is_some());
-        if cells.clone().next().is_none() {
+        if let Mode::Number(decimal) = self.layout.modes[column] {
+            let mut filled = rows.map(|row| self.at(row, column)).filter(|c| *c != Cell::Missing);
+            return match filled.next() {
+                None => Content::Empty,
+                Some(Cell::Number(_)) => Content::Number(decimal),
+                // Only the first row can have it.
+                Some(_) => Content::Text,
+            };
+        }
+        let pool = &self.pools[column];
+        let mut there = vec![false; pool.len() + 1];
+        for row in rows {
+            if let Cell::Text(id) = self.at(row, column) {
+                there[id] = !pool.is_missing(id);
+            }
+        }
+        let texts = || (1..there.len()).filter(|&id| there[id]).map(|id| pool.get(id));
+        let all = |decimal| texts().all(|text| number(text, decimal).is_some());
+        if texts().next().is_none() {
             Content::Empty
         } else if all(Decimal::Point) {
             Content::Number(Decimal::Point)
-        } else if self.delimiter != Delimiter::Comma && all(Decimal::Comma) {
+        } else if self.layout.delimiter != Delimiter::Comma && all(Decimal::Comma) {
             Content::Number(Decimal::Comma)
         } else {
             Content::Text
@@ -135,8 +331,8 @@ impl Table {
         }
         let below = 1..self.rows();
         let is_text = |cell: &str| !is_missing(cell) && !self.is_number(cell);
-        let mut numbers = self.row(0).any(|cell| self.is_number(cell));
-        for column in 0..self.width {
+        let mut numbers = self.first.iter().any(|cell| self.is_number(cell));
+        for column in 0..self.width() {
             if matches!(self.content(column, below.clone()), Content::Number(_)) {
                 if is_text(self.cell(0, column)) {
                     return true;
@@ -144,14 +340,14 @@ impl Table {
                 numbers = true;
             }
         }
-        !numbers && self.row(0).any(is_text) && !self.first_row_recurs(below)
+        !numbers && self.first.iter().any(|cell| is_text(cell)) && !self.first_row_recurs(below)
     }
 
     fn first_row_recurs(&self, below: Range<usize>) -> bool {
-        let mut names: Vec<&str> = self.row(0).filter(|cell| !is_missing(cell)).collect();
+        let mut names: Vec<&String> = self.first.iter().filter(|cell| !is_missing(cell)).collect();
         names.sort_unstable();
         names.windows(2).any(|pair| pair[0] == pair[1])
-            || (0..self.width).any(|column| {
+            || (0..self.width()).any(|column| {
                 let first = self.cell(0, column);
                 !is_missing(first) && below.clone().any(|row| self.cell(row, column) == first)
             })
@@ -160,28 +356,243 @@ impl Table {
     /// The names of all columns: those of the header, or x1, x2, ... by position where there is none or it
     /// is blank.
     pub(super) fn names(&self, header: bool) -> Vec<String> {
-        (0..self.width)
-            .map(|column| match (header, self.rows()) {
-                (true, 1..) if !self.cell(0, column).is_empty() => self.cell(0, column).to_owned(),
-                _ => format!("x{}", column + 1),
-            })
-            .collect()
+        match header && self.rows() > 0 {
+            true => names_of(&self.first),
+            false => names_by_place(self.width()),
+        }
     }
 }
 
-/// Whether all cells of a row are empty or white space.
-pub(super) fn is_blank(record: &StringRecord) -> bool {
-    record.iter().all(|cell| cell.trim().is_empty())
+/// The names of all columns by a header: x1, x2, ... by position where it is blank.
+pub(super) fn names_of(header: &[String]) -> Vec<String> {
+    let name = |(column, name): (usize, &String)| match name.is_empty() {
+        true => format!("x{}", column + 1),
+        false => name.clone(),
+    };
+    header.iter().enumerate().map(name).collect()
 }
 
-/// Calls `each` with the line and the cells of every row that is not blank, until it returns `false`.
+/// The names of columns without a header.
+pub(super) fn names_by_place(width: usize) -> Vec<String> {
+    (1..=width).map(|number| format!("x{number}")).collect()
+}
+
+/// Cells of some columns.
+#[derive(Default)]
+struct Read {
+    cells: Vec<f64>,
+    lines: Vec<u32>,
+    pools: Vec<Pool>,
+    /// Of each column, whether there was a text below the first row where a number was expected.
+    surprised: Vec<bool>,
+}
+
+impl Read {
+    /// Reads some columns of all rows.
+    fn all(input: &Input, layout: &Layout, columns: &[usize]) -> Result<Self> {
+        let mut all = Self::empty(columns.len());
+        input.for_pieces(
+            |bytes| last_record_end(bytes, layout.delimiter),
+            |_| Ok(()),
+            |piece, ()| Self::piece(piece, layout, columns),
+            |part| all.append(part),
+        )?;
+        Ok(all)
+    }
+
+    fn empty(columns: usize) -> Self {
+        Self {
+            pools: vec![Pool::default(); columns],
+            surprised: vec![false; columns],
+            ..Self::default()
+        }
+    }
+
+    fn piece(piece: &Piece, layout: &Layout, columns: &[usize]) -> Result<Self> {
+        let mut read = Self::empty(columns.len());
+        let (delimiter, width) = (layout.delimiter, layout.modes.len());
+        for_each_record(piece.text()?, delimiter, piece.line, |line, record| {
+            // A line of tabs alone is blank, unless it has as many cells as the table has columns: then it is a
+            // row of missing values. Before the first row it is always blank.
+            if line < layout.first_line
+                || (delimiter == Delimiter::Tab && record.len() != width && record.is_blank())
+            {
+                return Ok(true);
+            }
+            if record.len() != width {
+                return Err(Error::Parse {
+                    line,
+                    message: format!(
+                        "{} cells found where {width} are expected, as in line {} (delimiter: {delimiter}); correct the line",
+                        record.len(),
+                        layout.first_line,
+                    ),
+                    remedy: Some(Remedy::GiveDelimiter),
+                });
+            }
+            read.lines.push(line as u32);
+            for (k, &column) in columns.iter().enumerate() {
+                let cell = record.cell(column);
+                let mut text = || Cell::Text(read.pools[k].number(cell));
+                let cell = match layout.modes[column] {
+                    Mode::Text => text(),
+                    Mode::Number(decimal) => match number(cell, decimal) {
+                        Some(value) => Cell::Number(value),
+                        None if is_missing(cell) => Cell::Missing,
+                        None => {
+                            read.surprised[k] |= line > layout.first_line;
+                            text()
+                        }
+                    },
+                };
+                read.cells.push(cell.packed());
+            }
+            Ok(true)
+        })?;
+        Ok(read)
+    }
+
+    /// Adds rows of the piece after those that are there.
+    fn append(&mut self, mut part: Self) -> Result<()> {
+        let width = self.pools.len();
+        for (column, (all, pool)) in self.pools.iter_mut().zip(&part.pools).enumerate() {
+            if pool.len() == 0 {
+                continue;
+            }
+            let numbers: Vec<usize> = pool.texts().map(|text| all.number(text)).collect();
+            for cell in part.cells.iter_mut().skip(column).step_by(width) {
+                if let Cell::Text(id) = Cell::of(*cell) {
+                    *cell = Cell::Text(numbers[id - 1]).packed();
+                }
+            }
+            self.surprised[column] |= part.surprised[column];
+        }
+        self.cells.append(&mut part.cells);
+        self.lines.append(&mut part.lines);
+        // Rows can be dropped and columns be left out, so that what is kept may be less.
+        let limit = 2 * u128::from(MAX_DENSE_BYTES);
+        let bytes = 8 * self.cells.len() as u128;
+        if bytes > limit {
+            return Err(Error::TooLarge {
+                what: format!("the first {} rows of {width} cells each", self.lines.len()),
+                bytes,
+                limit,
+                remedy: Remedy::UseLessData,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The cells of one row, as they stand in the text.
+#[derive(Clone, Copy)]
+pub(super) struct Record<'a> {
+    text: &'a str,
+    cells: &'a [Range<usize>],
+}
+
+impl<'a> Record<'a> {
+    /// Number of cells.
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// A cell without white space at its ends.
+    fn cell(&self, column: usize) -> &'a str {
+        self.text[self.cells[column].clone()].trim()
+    }
+
+    fn cells(&self) -> impl Iterator<Item = &'a str> {
+        let text = self.text;
+        self.cells.iter().map(move |range| text[range.clone()].trim())
+    }
+
+    /// Whether all cells are empty or white space.
+    pub(super) fn is_blank(&self) -> bool {
+        self.cells().all(str::is_empty)
+    }
+}
+
+/// The part of the start of a text that is made of whole records.
+pub(super) fn whole_records(text: &str, whole: bool, delimiter: Delimiter) -> &str {
+    match whole {
+        true => text,
+        false => &text[..last_record_end(text.as_bytes(), delimiter).unwrap_or(0)],
+    }
+}
+
+/// Calls `each` with the line and the cells of every row that is not blank, until it returns `false`. The text begins
+/// on line `first`.
 pub(super) fn for_each_record(
     text: &str,
     delimiter: Delimiter,
-    mut each: impl FnMut(u64, &StringRecord) -> Result<bool>,
+    first: u64,
+    each: impl FnMut(u64, Record<'_>) -> Result<bool>,
+) -> Result<()> {
+    match text.as_bytes().contains(&b'"') {
+        true => quoted_records(text, delimiter, first, each),
+        false => plain_records(text, delimiter, first, each),
+    }
+}
+
+/// [`for_each_record`] for a text without quotes, where each line is a row.
+fn plain_records(
+    text: &str,
+    delimiter: Delimiter,
+    first: u64,
+    mut each: impl FnMut(u64, Record<'_>) -> Result<bool>,
+) -> Result<()> {
+    let bytes = text.as_bytes();
+    let separator = delimiter::byte(delimiter);
+    let spaces = delimiter == Delimiter::Spaces;
+    let mut cells: Vec<Range<usize>> = Vec::new();
+    let (mut at, mut line) = (0, first);
+    while at < bytes.len() {
+        cells.clear();
+        let (begin, mut start) = (at, at);
+        while let Some(&byte) = bytes.get(at) {
+            let separates = byte == separator || (spaces && byte == b'\t');
+            if separates {
+                // Runs of spaces, and those at the ends of a line, separate once or not at all.
+                if !spaces || start < at {
+                    cells.push(start..at);
+                }
+                start = at + 1;
+                if cells.len() > MAX_COLUMNS + usize::from(spaces) {
+                    return check_width(MAX_COLUMNS + 1, line);
+                }
+            } else if byte == b'\n' || byte == b'\r' {
+                break;
+            }
+            at += 1;
+        }
+        if !spaces || start < at {
+            cells.push(start..at);
+        }
+        let record = Record { text, cells: &cells };
+        let blank = begin == at || (cells.len() < 2 && record.is_blank());
+        at += if bytes[at..].starts_with(b"\r\n") { 2 } else { 1 };
+        if !blank && !each(line, record)? {
+            return Ok(());
+        }
+        line += 1;
+    }
+    Ok(())
+}
+
+/// [`for_each_record`] for a text that may have cells in quotes.
+fn quoted_records(
+    text: &str,
+    delimiter: Delimiter,
+    first: u64,
+    mut each: impl FnMut(u64, Record<'_>) -> Result<bool>,
 ) -> Result<()> {
     let (text, byte) = delimiter::prepare(text, delimiter);
-    check_record_widths(&text, byte)?;
+    check_record_widths(&text, byte, first)?;
+    // The reader takes off a byte order mark at the start of its text; here it is part of a cell.
+    let marked = text.starts_with('\u{feff}');
+    let (text, first) =
+        if marked { (format!("\n{text}").into(), first.saturating_sub(1)) } else { (text, first) };
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -189,29 +600,33 @@ pub(super) fn for_each_record(
         .from_reader(text.as_bytes());
     let mut lines = LineCounter::new(text.as_bytes());
     let mut record = StringRecord::new();
+    let mut cells = Vec::new();
     loop {
         let more = reader.read_record(&mut record);
         let offset = record.position().map_or(0, csv::Position::byte) as usize;
         let more = more.map_err(|e| Error::Parse {
-            line: lines.line_at(offset),
+            line: first + lines.line_at(offset) - 1,
             message: e.to_string(),
             remedy: None,
         })?;
         if !more {
             return Ok(());
         }
-        let line = lines.line_at(offset);
-        if record.len() == 1 && is_blank(&record) {
+        let line = first + lines.line_at(offset) - 1;
+        cells.clear();
+        cells.extend((0..record.len()).map(|column| record.range(column).unwrap_or_default()));
+        let found = Record { text: record.as_slice(), cells: &cells };
+        if found.len() == 1 && found.is_blank() {
             continue;
         }
-        if !each(line, &record)? {
+        if !each(line, found)? {
             return Ok(());
         }
     }
 }
 
 /// Refuses rows with too many cells before the CSV reader allocates memory, at least eight bytes for each cell.
-fn check_record_widths(text: &str, separator: u8) -> Result<()> {
+fn check_record_widths(text: &str, separator: u8, first: u64) -> Result<()> {
     let mut state = State::Before;
     let (mut start, mut count) = (0, 0);
     for (at, &byte) in text.as_bytes().iter().enumerate() {
@@ -223,7 +638,7 @@ fn check_record_widths(text: &str, separator: u8) -> Result<()> {
             count += 1;
             if count > MAX_COLUMNS {
                 let line = LineCounter::new(text.as_bytes()).line_at(start);
-                return check_width(count, line);
+                return check_width(count, first + line - 1);
             }
         } else {
             (start, count) = (at, 0);

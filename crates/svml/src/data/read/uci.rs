@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-use super::source;
+use super::csv;
+use super::source::Input;
 use crate::data::{Categories, Dataset, Missing, ReadOptions};
 
 /// One of the paper's data sets.
@@ -216,7 +217,6 @@ impl UciSet {
 
     /// Reads the file as the paper's task of two classes, with the columns named.
     pub fn read(&self, path: &Path) -> Result<Dataset> {
-        let text = source::text_of_path(path)?;
         let options = ReadOptions {
             header: Some(self.name == "trans"),
             missing: Missing::Drop,
@@ -224,7 +224,7 @@ impl UciSet {
             categories: Categories::Codes,
             ..ReadOptions::default()
         };
-        let data = Dataset::from_csv(text.as_bytes(), &options)?;
+        let (data, _) = csv::read(&Input::of_path(path)?, &options)?;
         let features = self.columns.len() - 1;
         if data.schema().columns().len() != features {
             return Err(Error::Shape {
