@@ -1,6 +1,8 @@
 //! Errors, JSON values and matrices as Python has them.
 
-use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    Element, IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::create_exception;
 use pyo3::exceptions::{
     PyFloatingPointError, PyMemoryError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError,
@@ -104,17 +106,40 @@ pub fn dict<'py>(
     Ok(dict)
 }
 
-/// An array as a matrix, row after row, whatever its order in memory.
-pub fn matrix(x: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
+/// Rows from Python: an array of doubles or of single floats, of any order in memory.
+#[derive(FromPyObject)]
+pub enum Rows<'py> {
+    /// float64
+    #[pyo3(transparent)]
+    Double(PyReadonlyArray2<'py, f64>),
+    /// float32
+    #[pyo3(transparent)]
+    Single(PyReadonlyArray2<'py, f32>),
+}
+
+/// Rows as a matrix, row after row, by one copy. They are not borrowed: a job that was interrupted may go on for a
+/// moment after its call, when the array may be gone or changed.
+pub fn matrix(x: &Rows<'_>) -> PyResult<Matrix> {
+    match x {
+        Rows::Double(x) => copied(x, |value| value),
+        Rows::Single(x) => copied(x, f64::from),
+    }
+}
+
+fn copied<T: Element + Copy>(
+    x: &PyReadonlyArray2<'_, T>,
+    value: impl Fn(T) -> f64,
+) -> PyResult<Matrix> {
     let (n, d) = (x.shape()[0], x.shape()[1]);
     let values = match x.as_slice() {
-        Ok(values) if x.is_c_contiguous() => values.to_vec(),
-        _ => x.as_array().iter().copied().collect(),
+        Ok(values) if x.is_c_contiguous() => values.iter().map(|v| value(*v)).collect(),
+        _ => x.as_array().iter().map(|v| value(*v)).collect(),
     };
     Matrix::new(n, d, values).map_err(to_python)
 }
 
-/// A matrix as an array.
-pub fn array<'py>(py: Python<'py>, matrix: &Matrix) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    matrix.as_slice().to_vec().into_pyarray(py).reshape([matrix.rows(), matrix.cols()])
+/// A matrix as an array, which takes over its memory.
+pub fn array(py: Python<'_>, matrix: Matrix) -> PyResult<Bound<'_, PyArray2<f64>>> {
+    let shape = [matrix.rows(), matrix.cols()];
+    matrix.into_vec().into_pyarray(py).reshape(shape)
 }

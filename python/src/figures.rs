@@ -21,7 +21,7 @@ pub fn map<'py>(py: Python<'py>, map: Map) -> PyResult<Bound<'py, PyDict>> {
         map.points.iter().map(|point| point.class.map_or(-1, |class| class as i64)).collect();
     let support: Vec<bool> = map.points.iter().map(|point| point.support).collect();
     let figure = PyDict::new(py);
-    figure.set_item("axes", array(py, &map.axes)?)?;
+    figure.set_item("axes", array(py, map.axes)?)?;
     figure.set_item("axis_labels", &map.axis_labels)?;
     figure.set_item("which", map.which)?;
     figure.set_item("flat", map.flat)?;
@@ -66,7 +66,7 @@ pub fn trace<'py>(py: Python<'py>, trace: Trace) -> PyResult<Bound<'py, PyDict>>
 pub fn metric_matrix<'py>(py: Python<'py>, matrix: MetricMatrix) -> PyResult<Bound<'py, PyDict>> {
     let figure = PyDict::new(py);
     figure.set_item("names", matrix.names)?;
-    figure.set_item("values", array(py, &matrix.values)?)?;
+    figure.set_item("values", array(py, matrix.values)?)?;
     figure.set_item("features", matrix.features)?;
     figure.set_item("mean_of", matrix.mean_of)?;
     Ok(figure)

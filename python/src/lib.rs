@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -25,7 +25,7 @@ use svml::data::Missing;
 use svml::figures::{Map, MetricMatrix, Relevance, Reliability, Trace};
 use svml::{Dataset, Matrix, Method, Run, Step};
 
-use convert::{ParameterError, array, dict, matrix, to_python};
+use convert::{ParameterError, Rows, array, dict, matrix, to_python};
 use job::{Reporter, internal, panic_text, run, run_watched};
 
 /// A trained model: the library's, with arrays for its parts.
@@ -70,7 +70,7 @@ impl Model {
     fn ask<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        x: &PyReadonlyArray2<'_, f64>,
+        x: &Rows<'_>,
         threads: usize,
         question: impl FnOnce(&svml::Model, &Matrix) -> svml::Result<T> + Send + 'static,
     ) -> PyResult<T> {
@@ -104,7 +104,7 @@ impl Model {
         py: Python<'_>,
         method: &str,
         params: &str,
-        x: PyReadonlyArray2<'_, f64>,
+        x: Rows<'_>,
         y: PyReadonlyArray1<'_, i64>,
         classes: Vec<String>,
         weights: Option<PyReadonlyArray1<'_, f64>>,
@@ -177,17 +177,17 @@ impl Model {
     fn decision<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
+        x: Rows<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, &self.ask(py, &x, threads, svml::Model::decision)?)
+        array(py, self.ask(py, &x, threads, svml::Model::decision)?)
     }
 
     /// The class of each row, as a place in `classes`.
     fn predict<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
+        x: Rows<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<usize>>> {
         Ok(self.ask(py, &x, threads, svml::Model::predict)?.into_pyarray(py))
@@ -197,20 +197,20 @@ impl Model {
     fn probabilities<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
+        x: Rows<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, &self.ask(py, &x, threads, svml::Model::probabilities)?)
+        array(py, self.ask(py, &x, threads, svml::Model::probabilities)?)
     }
 
     /// Rows mapped by the metric. // (n, rank)
     fn transform<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
+        x: Rows<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, &self.ask(py, &x, threads, svml::Model::transform)?)
+        array(py, self.ask(py, &x, threads, svml::Model::transform)?)
     }
 
     /// The map of rows in two dimensions.
@@ -218,7 +218,7 @@ impl Model {
     fn map<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
+        x: Rows<'py>,
         labels: Option<Vec<String>>,
         directions: Option<[usize; 2]>,
         threads: usize,
@@ -249,7 +249,7 @@ impl Model {
     fn reliability<'py>(
         &self,
         py: Python<'py>,
-        x: PyReadonlyArray2<'py, f64>,
+        x: Rows<'py>,
         labels: Vec<String>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
@@ -296,7 +296,7 @@ impl Model {
     /// The map on features as they are. // (rank, features)
     #[getter]
     fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, &self.inner.raw_components())
+        array(py, self.inner.raw_components())
     }
 
     /// The matrix of the metric on features as they are. // (features, features)
@@ -306,7 +306,7 @@ impl Model {
         // Constant features weigh nothing in M.
         let unit = |k: usize| if scale[k] > 0.0 { scale[k] } else { 1.0 };
         let raw = |i: usize, j: usize| m[(i, j)] / unit(i) / unit(j);
-        array(py, &Matrix::from_fn(m.rows(), m.cols(), raw))
+        array(py, Matrix::from_fn(m.rows(), m.cols(), raw))
     }
 
     /// The share of each feature in the diagonal of M = L'L on standardised features: the mean of the SVMs, the
@@ -360,7 +360,7 @@ impl Model {
             true => l[(i, k)] / scale[k],
             false => 0.0,
         };
-        array(py, &Matrix::from_fn(l.rows(), l.cols(), raw))
+        array(py, Matrix::from_fn(l.rows(), l.cols(), raw))
     }
 
     /// Rows of the training data that are support vectors.
@@ -378,13 +378,13 @@ impl Model {
     /// The support vectors. // (support vectors, features)
     #[getter]
     fn support_vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, self.inner.support_vectors())
+        array(py, self.inner.support_vectors().clone())
     }
 
     /// Their coefficients, in a model of one SVM. // (classes - 1, support vectors)
     #[getter]
     fn beta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, self.inner.beta())
+        array(py, self.inner.beta().clone())
     }
 
     /// The offset of each pair of classes, in a model of one SVM.

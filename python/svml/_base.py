@@ -48,7 +48,11 @@ SOLVERS = {"lbfgs": "lbfgs", "cg": "conjugate_gradients"}
 # Of many warnings of one fit so many are shown.
 SHOWN = 3
 
+# The library copies rows of these types once, from any order in memory; others become the first of them before.
+KEPT = [np.float64, np.float32]
+
 Floats = NDArray[np.float64]
+Rows = NDArray[np.float64] | NDArray[np.float32]
 Step = dict[str, Any]
 Callbacks = Callable[[Step], Any] | Sequence[Callable[[Step], Any]] | None
 
@@ -154,7 +158,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self : object
             The fitted estimator.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        X, y = validate_data(self, X, y, dtype=KEPT, ensure_min_samples=2)
         check_classification_targets(y)
         weights = self._check_weights(X, sample_weight)
         classes, places = np.unique(y, return_inverse=True)
@@ -319,17 +323,15 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             name = type(self).__name__
             raise AttributeError(f"this {name} is not fitted yet; call fit first") from None
 
-    def _rows(self, X: Any) -> Floats:
+    def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
         finite = "allow-nan" if self._model.imputes else True
-        return validate_data(
-            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=finite
-        )
+        return validate_data(self, X, reset=False, dtype=KEPT, ensure_all_finite=finite)
 
     def _threads(self) -> int:
         return int(effective_n_jobs(self.n_jobs))
 
-    def _check_weights(self, X: Floats, sample_weight: ArrayLike | None) -> Floats | None:
+    def _check_weights(self, X: Rows, sample_weight: ArrayLike | None) -> Floats | None:
         if sample_weight is None:
             return None
         weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from svml._base import Estimator, label_of
+from svml._base import Estimator, Rows, label_of
 
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b5a800"]
 MARKERS = ["o", "^", "s", "D", "v", "*", "P", "h"]
@@ -53,7 +53,7 @@ def _checked(estimator: Any) -> Any:
     return estimator
 
 
-def _labels(y: Any, rows: Floats) -> list[str]:
+def _labels(y: Any, rows: Rows) -> list[str]:
     labels = [label_of(value) for value in np.asarray(y).tolist()]
     if len(labels) != len(rows):
         raise ValueError(f"{len(labels)} labels were given for {len(rows)} rows")

@@ -1,5 +1,7 @@
 """The estimators as parts of scikit-learn's machinery, and what their attributes mean."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -526,3 +528,39 @@ def test_a_fit_without_convergence_says_so(wine):
         with pytest.warns(ConvergenceWarning, match=f"max_iter={estimator.max_iter}"):
             estimator.fit(*wine)
         assert estimator.stop_reason_ == "iterations"
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_single_floats_are_the_doubles_of_the_same_value(estimator, small):
+    """And the order in memory does not matter."""
+    X, y = small
+    single = X.astype(np.float32)
+    expected = estimator().fit(single.astype(np.float64), y)
+    answers = ["transform"]
+    if estimator is SVMLClassifier:
+        answers += ["predict", "decision_function", "predict_proba"]
+    for rows in (single, np.asfortranarray(single), np.repeat(single, 2, axis=0)[::2], single[::-1][::-1]):
+        model = estimator().fit(rows, y)
+        np.testing.assert_array_equal(model.components_, expected.components_)
+        for answer in answers:
+            found = getattr(model, answer)(rows)
+            np.testing.assert_array_equal(found, getattr(expected, answer)(single.astype(np.float64)))
+    fortran = estimator().fit(np.asfortranarray(X), y)
+    np.testing.assert_array_equal(fortran.components_, estimator().fit(X, y).components_)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_are_not_copied_before_the_library_has_them(kind, order, small):
+    """numpy reports its memory; the one copy is the library's own."""
+    X, y = small
+    model = SVMLClassifier(form="sphere").fit(X, y)
+    rows = np.asarray(np.tile(X, (500, 1)), dtype=kind, order=order)
+    tracemalloc.start()
+    try:
+        model.predict(rows)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # The classes: 8 bytes a row as places, 8 as labels.
+    assert peak < 16 * len(rows) + rows.nbytes / 4
