@@ -157,7 +157,7 @@ impl Drop for ReadingProgress {
 
 fn reading_words(name: &str, done: u64, bytes: u64) -> String {
     let percent = (100 * done).checked_div(bytes).unwrap_or(100).min(100);
-    format!("reading {name}: {percent} % of {} MB", bytes.div_ceil(1_000_000))
+    format!("reading {name}: {percent} % of {} MB", (bytes + 500_000) / 1_000_000)
 }
 
 /// A bar on a terminal, plain lines elsewhere, nothing if quiet.
@@ -236,7 +236,7 @@ mod tests {
             "reading train.csv: 45 % of 812 MB"
         );
         // A file that grows.
-        assert_eq!(reading_words("-", 9, 5), "reading -: 100 % of 1 MB");
+        assert_eq!(reading_words("-", 9, 5), "reading -: 100 % of 0 MB");
         assert_eq!(reading_words("-", 0, 0), "reading -: 100 % of 0 MB");
     }
 }

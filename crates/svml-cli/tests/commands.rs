@@ -835,3 +835,68 @@ fn a_model_of_several_classes() {
     sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
     assert!(sandbox.read("l").contains("nr_class 4\n"));
 }
+
+/// A two-dimensional array of doubles as `numpy.save` writes it.
+fn npy(rows: &[[f64; 3]]) -> Vec<u8> {
+    let header = format!(
+        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, 3), }}{:60}\n",
+        rows.len(),
+        ""
+    );
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(rows.as_flattened().iter().flat_map(|value| value.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn arrays_of_numpy_are_tables_without_a_header() {
+    let sandbox = Sandbox::new();
+    let row = |i: usize| [(i % 7) as f64, (i * i % 11) as f64 / 4.0, (i % 7 / 4) as f64];
+    let rows: Vec<[f64; 3]> = (0..60).map(row).collect();
+    let cells: String = rows.iter().map(|[a, b, c]| format!("{a},{b},{c}\n")).collect();
+    sandbox.write("t.csv", &cells);
+    std::fs::write(sandbox.path("t.npy"), npy(&rows)).unwrap();
+    let train = |data: &str, model: &str| {
+        sandbox.svml(&["train", data, "-o", model, "--form", "sphere"]).code(0)
+    };
+    let run = train("t.npy", "a.svml");
+    assert!(run.err.contains("an array of numpy: columns are named x1, x2, ..."), "{}", run.err);
+    assert!(run.err.contains("classes in column x3: 0 (36), 1 (24)"), "{}", run.err);
+    train("t.csv", "b.svml");
+    assert_eq!(
+        std::fs::read(sandbox.path("a.svml")).unwrap(),
+        std::fs::read(sandbox.path("b.svml")).unwrap()
+    );
+    for command in ["predict", "evaluate", "transform"] {
+        let found = sandbox.svml(&[command, "a.svml", "t.npy"]).code(0).out;
+        let expected = sandbox.svml(&[command, "a.svml", "t.csv"]).code(0).out;
+        assert_eq!(found.replace("t.npy", ""), expected.replace("t.csv", ""), "{command}");
+    }
+    let piped = sandbox.svml_with_input(&["predict", "a.svml", "-"], &npy(&rows)).code(0).out;
+    assert_eq!(piped, sandbox.svml(&["predict", "a.svml", "t.csv"]).out);
+    let compare = ["compare", "t.npy", "--splits", "2", "--form", "sphere", "--json"];
+    sandbox.svml(&compare).code(0);
+    let other = sandbox.svml(&["train", "t.npy", "-o", "c.svml", "--target", "1"]).code(0);
+    assert!(other.err.contains("classes in column x1: 0 ("), "{}", other.err);
+
+    // Rows are counted; there are no lines.
+    let gap: Vec<[f64; 3]> = rows.iter().copied().chain([[f64::NAN, 1.0, 1.0]]).collect();
+    std::fs::write(sandbox.path("gap.npy"), npy(&gap)).unwrap();
+    let run = sandbox.svml(&["train", "gap.npy", "-o", "c.svml"]).code(3);
+    assert!(
+        run.err.starts_with("svml: gap.npy: row 61, column x1: the value is missing"),
+        "{}",
+        run.err
+    );
+    sandbox.svml(&["train", "gap.npy", "-o", "c.svml", "--missing", "drop"]).code(0);
+    let cut = npy(&rows);
+    std::fs::write(sandbox.path("cut.npy"), &cut[..cut.len() - 8]).unwrap();
+    let run = sandbox.svml(&["predict", "a.svml", "cut.npy"]).code(3);
+    assert!(run.err.contains("where its header promises"), "{}", run.err);
+    let run = sandbox.svml(&["train", "t.csv", "-o", "c.svml", "--format", "npy"]).code(3);
+    assert!(run.err.contains("no array of numpy"), "{}", run.err);
+    let run = sandbox.svml(&["transform", "a.svml", "t.npy", "--output-format", "npy"]).code(2);
+    assert!(run.err.contains("npy is read only"), "{}", run.err);
+}

@@ -3,7 +3,7 @@
 
 mod sandbox;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 use sandbox::{Run, Sandbox, generated, table};
@@ -226,4 +226,50 @@ fn a_terminal_gets_a_bar_and_colour_unless_it_refuses() {
     let plain = on_terminal("train constant.csv -o m", true);
     assert!(plain.contains("warning: column b is constant"), "{plain}");
     assert!(!plain.contains("\u{1b}[1;33m"), "{plain}");
+}
+
+/// 25 MB, so that reading it takes a moment.
+#[cfg(target_os = "linux")]
+fn large() -> String {
+    (0..250_000).map(|i| format!("{:099}\n", format!("1,{}", i % 2))).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_says_what_is_being_read() {
+    if !sandbox::installed("script") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // The last line is faulty, so that nothing follows.
+    sandbox.write("large.csv", &(large() + "1\n"));
+    sandbox.write("small.csv", "1,2\n1\n");
+    let on_terminal = |args: &str| {
+        let line = format!("'{}' {args}", env!("CARGO_BIN_EXE_svml"));
+        let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(sandbox.folder());
+        command.env("TERM", "xterm").stdin(Stdio::null());
+        Run::from(command.output().unwrap()).code(3).out
+    };
+    let shown = on_terminal("train large.csv -o m");
+    assert!(shown.contains("reading large.csv: ") && shown.contains(" % of 25 MB"), "{shown}");
+    assert!(shown.contains("line 250001: 1 cells found"), "{shown}");
+    assert!(!on_terminal("--quiet train large.csv -o m").contains("reading"));
+    assert!(!on_terminal("train small.csv -o m").contains("reading"));
+    assert!(!sandbox.svml(&["train", "large.csv", "-o", "m"]).code(3).err.contains("reading"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_while_reading_ends_at_once() {
+    let sandbox = Sandbox::new();
+    // A pipe that is written to but never ends.
+    let mut child = sandbox.spawn(&["train", "-", "-o", "m"]);
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"1,2\n3,4\n").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(input);
 }
