@@ -61,7 +61,8 @@
 //! # Limits
 //!
 //! An input has at most [`MAX_INPUT_BYTES`], a table at most [`MAX_COLUMNS`] encoded columns and
-//! [`MAX_DENSE_BYTES`] of numbers, or twice that before rows and columns are left out. Anything larger is refused with an error before memory is allocated for it.
+//! [`MAX_DENSE_BYTES`] of numbers, or twice that before rows and columns are left out. Anything larger is refused
+//! with an error before memory is allocated for it.
 //!
 //! ```
 //! use svml::data::{Dataset, ReadOptions};

@@ -111,7 +111,8 @@ impl Table {
         }
         let all: Vec<usize> = (0..table.width()).collect();
         let read = Read::all(input, &table.layout, &all)?;
-        (table.cells, table.lines, table.pools) = (read.cells, read.lines, read.pools);
+        (table.cells, table.lines) = (read.cells, read.lines);
+        table.pools = read.pools.into_iter().map(Option::unwrap_or_default).map(|p| *p).collect();
         // A text below the first row of a column of numbers.
         let surprised = all.into_iter().filter(|&j| read.surprised[j]).collect();
         table.read_as_text(input, surprised)?;
@@ -149,7 +150,7 @@ impl Table {
             }
         }
         for (&column, pool) in columns.iter().zip(read.pools) {
-            self.pools[column] = pool;
+            self.pools[column] = *pool.unwrap_or_default();
         }
         Ok(())
     }
@@ -382,7 +383,8 @@ pub(super) fn names_by_place(width: usize) -> Vec<String> {
 struct Read {
     cells: Vec<f64>,
     lines: Vec<u32>,
-    pools: Vec<Pool>,
+    /// Of each column, if it has texts; there may be many columns, and many pieces at a time.
+    pools: Vec<Option<Box<Pool>>>,
     /// Of each column, whether there was a text below the first row where a number was expected.
     surprised: Vec<bool>,
 }
@@ -401,11 +403,7 @@ impl Read {
     }
 
     fn empty(columns: usize) -> Self {
-        Self {
-            pools: vec![Pool::default(); columns],
-            surprised: vec![false; columns],
-            ..Self::default()
-        }
+        Self { pools: vec![None; columns], surprised: vec![false; columns], ..Self::default() }
     }
 
     fn piece(piece: &Piece, layout: &Layout, columns: &[usize]) -> Result<Self> {
@@ -433,7 +431,7 @@ impl Read {
             read.lines.push(line as u32);
             for (k, &column) in columns.iter().enumerate() {
                 let cell = record.cell(column);
-                let mut text = || Cell::Text(read.pools[k].number(cell));
+                let mut text = || Cell::Text(read.pools[k].get_or_insert_default().number(cell));
                 let cell = match layout.modes[column] {
                     Mode::Text => text(),
                     Mode::Number(decimal) => match number(cell, decimal) {
@@ -456,9 +454,8 @@ impl Read {
     fn append(&mut self, mut part: Self) -> Result<()> {
         let width = self.pools.len();
         for (column, (all, pool)) in self.pools.iter_mut().zip(&part.pools).enumerate() {
-            if pool.len() == 0 {
-                continue;
-            }
+            let Some(pool) = pool else { continue };
+            let all = all.get_or_insert_default();
             let numbers: Vec<usize> = pool.texts().map(|text| all.number(text)).collect();
             for cell in part.cells.iter_mut().skip(column).step_by(width) {
                 if let Cell::Text(id) = Cell::of(*cell) {
