@@ -94,8 +94,8 @@ impl Cell {
 
 impl Table {
     /// Reads a table. Blank lines are skipped; all other rows must have the same number of cells. Delimiter and
-    /// header are found from the content if they are not given. `texts` is asked, with the first row and the number
-    /// of columns, which columns are to be kept as text.
+    /// header are found from the content if they are not given. `texts` is asked, with the first row, which columns
+    /// are to be kept as text.
     pub(super) fn read(
         input: &Input,
         delimiter: Option<Delimiter>,
@@ -119,8 +119,8 @@ impl Table {
         Ok(table)
     }
 
-    /// Whether the first row holds names. If it was to be found from the content and does not, columns in which it
-    /// has a text above numbers have been read again as text.
+    /// To be called when it is known whether the first row holds names: if not, columns in which it has a text above
+    /// numbers are read again as text.
     pub(super) fn settle_header(&mut self, input: &Input, header: bool) -> Result<()> {
         if header || self.rows() == 0 {
             return Ok(());
