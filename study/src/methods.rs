@@ -43,7 +43,7 @@ macro_rules! paper {
             "svml:",
             $form,
             ",criterion=hold_out,surrogate=sigmoid,lambda=0.1",
-            ",optimiser=conjugate_gradients,tolerance=0.001,cross_fit=false"
+            ",optimiser=conjugate_gradients,tolerance=0.001,cross_fit=false,landmarks=exact"
         )
     };
 }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn texts_mean_what_they_say() {
-        let (folds, memory_limit) = (3, MEMORY);
+        let (folds, memory_limit) = (3, Some(MEMORY));
         let grid = GridSearch { folds, memory_limit, ..GridSearch::default() };
         let paper = |form: Form| Svml { form: form.into(), memory_limit, ..Svml::paper() };
         for (name, expected) in [

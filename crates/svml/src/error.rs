@@ -205,7 +205,7 @@ pub enum Remedy {
     UseCodes,
     /// Give a column other units, or leave it out.
     RescaleColumn,
-    /// Raise the limit on memory, or use fewer rows.
+    /// Raise the limit on memory, use fewer rows, or train SVML on landmarks, which need no such matrix.
     RaiseMemoryLimit,
     /// Use fewer rows or columns.
     UseLessData,
@@ -240,7 +240,7 @@ impl fmt::Display for Remedy {
                 "look for values that are wrong or far too large, and rescale or remove such columns"
             }
             Self::RaiseMemoryLimit => {
-                "raise memory_limit if the computer has that much, or use fewer rows"
+                "raise memory_limit if the computer has that much, use fewer rows, or train on landmarks, which need no such matrix (Svml { landmarks: LandmarkChoice::Count(2000), ..Svml::default() })"
             }
             Self::UseLessData => "use fewer rows or columns",
             Self::LowerCost => {
@@ -252,6 +252,23 @@ impl fmt::Display for Remedy {
             }
             Self::TrainClassifier => "train a model with a classifier",
         })
+    }
+}
+
+/// Two numbers of bytes in words: with units, or to the byte where units would make them the same.
+fn apart(bytes: u128, limit: u128) -> (String, String) {
+    match (in_units(bytes), in_units(limit)) {
+        (a, b) if a == b => (format!("{bytes} bytes"), format!("{limit} bytes")),
+        both => both,
+    }
+}
+
+/// A number of bytes as people read it: `38.4 GiB`.
+fn in_units(bytes: u128) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.into_iter().find(|(power, _)| bytes >> power > 0) {
+        Some((power, unit)) => format!("{:.1} {unit}", bytes as f64 / (1_u64 << power) as f64),
+        None => format!("{bytes} bytes"),
     }
 }
 
@@ -331,7 +348,8 @@ impl Error {
                 "a LIBSVM model is one SVM with a Gaussian kernel; this model is not".to_owned()
             }
             Self::TooLarge { what, bytes, limit, .. } => {
-                format!("{what} would need {bytes} bytes, more than the limit of {limit}")
+                let (needed, most) = apart(*bytes, *limit);
+                format!("{what} would need {needed}, more than the limit of {most}")
             }
             Self::NotPositiveDefinite { pivot, ridge } => format!(
                 "the kernel matrix with ridge 1/C = {ridge:e} could not be factored (pivot {pivot}): C is too large for this data"
@@ -353,5 +371,24 @@ impl std::error::Error for Error {
             Self::Io { source, .. } => Some(source),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_units_unless_these_hide_the_difference() {
+        let both = |bytes, limit| {
+            let (needed, most) = apart(bytes, limit);
+            format!("{needed} / {most}")
+        };
+        assert_eq!(both(38_400_000_000, 8 << 30), "35.8 GiB / 8.0 GiB");
+        assert_eq!(both(160_000, 1), "156.2 KiB / 1 bytes");
+        assert_eq!(both(1024, 1023), "1.0 KiB / 1023 bytes");
+        assert_eq!(both(160_000, 159_999), "160000 bytes / 159999 bytes");
+        assert_eq!(both(3 << 41, 5 << 19), "6.0 TiB / 2.5 MiB");
+        assert!(both(u128::MAX, u128::from(u64::MAX)).ends_with(" TiB / 16777216.0 TiB"));
     }
 }

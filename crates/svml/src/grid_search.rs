@@ -31,9 +31,9 @@ parameters! {
         class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
         /// Seed of the folds.
         seed: u64 = 0, "an integer of at least 0";
-        /// Maximum number of bytes for the kernel matrix and the factorisations of the folds that are
-        /// trained at the same time.
-        memory_limit: u64 = 8 << 30, "a number of bytes";
+        /// Most bytes for the kernel matrix and the factorisations of the folds that are trained at the same time;
+        /// none: three quarters of what is free.
+        memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }
 
@@ -53,6 +53,11 @@ pub struct GridChoice {
 const RANGE: (f64, f64) = (1e-100, 1e100);
 
 impl GridSearch {
+    /// How many bytes a fit may use.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory_limit.unwrap_or_else(crate::memory::free)
+    }
+
     /// Checks every field.
     pub fn validate(&self) -> Result<()> {
         for (name, values) in [("widths", &self.widths), ("costs", &self.costs)] {
@@ -105,7 +110,7 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
         let share = |c: usize| wrong.iter().map(|part| part[c]).sum::<f64>();
         Ok((0..costs.len()).map(|c| share(c) / validated.max(f64::MIN_POSITIVE)).collect())
     };
-    let together = grid.memory_limit.min(TOGETHER);
+    let together = grid.memory().min(TOGETHER);
     let bytes = 8 * (n as u64).pow(2) * (widths.len() as u64 + 1);
     let errors: Vec<Vec<f64>> = if bytes <= together {
         let distances = kernel::backend().distances(x, watch)?;

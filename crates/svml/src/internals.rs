@@ -22,7 +22,7 @@ macro_rules! open {
         }
     )+};
 }
-open!(calibrate, grid_search, kernel, linalg, loss, multiclass, optimise, svm, svml);
+open!(calibrate, grid_search, kernel, landmarks, linalg, loss, multiclass, optimise, svm, svml);
 
 /// Divisions of rows.
 pub mod folds {

@@ -59,6 +59,7 @@
 mod error;
 
 // Numbers, and when to stop computing with them.
+mod memory;
 mod watch;
 
 mod linalg;
@@ -77,6 +78,8 @@ mod multiclass;
 // What is made of their outputs, and how it is minimised.
 mod calibrate;
 mod loss;
+// SVMs on landmarks, for more rows than a kernel matrix holds.
+mod landmarks;
 mod optimise;
 
 // What learns a metric: the methods that the paper compares with, and its own.
@@ -106,10 +109,12 @@ pub use loss::Surrogate;
 pub use method::{AnyLearner, Fixed, Knn, Method};
 pub use metric::{Form, Kernel, Metric};
 pub use model::{
-    CrossValidation, LibsvmModel, Measures, Member, Model, Report, Stage, cross_validate,
+    CrossValidation, LibsvmModel, Measures, Member, Model, Report, Stage, ThroughLandmarks,
+    cross_validate,
 };
 pub use optimise::Optimiser;
 pub use run::{Run, Step, Stop, SvmlStep};
+pub use svml::approach::LandmarkChoice;
 pub use svml::criterion::Criterion;
 pub use svml::members::{Candidate, Honest};
 pub use svml::{FormChoice, Svml};

@@ -83,8 +83,8 @@ parameters! {
         cost: Option<f64> = None, "a number between 0.001 and 10000, or none";
         /// Weights of the classes: none, balanced, or a weight for each class that is named.
         class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
-        /// Maximum number of bytes for the kernel matrix and its factorisation.
-        memory_limit: u64 = 8 << 30, "a number of bytes";
+        /// Most bytes for the kernel matrix and its factorisation; none: three quarters of what is free.
+        memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }
 

@@ -10,7 +10,7 @@ use crate::data::{LabelledRows, PairRows, pairs};
 use crate::error::Result;
 use crate::kernel::{Gram, expand};
 use crate::linalg::Matrix;
-use crate::metric::Kernel;
+use crate::metric::{Kernel, Metric};
 use crate::svm::{BinarySvm, Problem, Solution, solve};
 
 /// Trains the SVM of one pair of classes, with cost C_i = C w_i for row i of weight w_i. `start` is the
@@ -144,6 +144,25 @@ impl PairwiseSvms {
             beta,
             bias: svms.iter().map(|svm| svm.bias).collect(),
         }
+    }
+
+    /// The outputs of the SVMs of all pairs at some rows of `x`, some thousand at a time, given the support rows as
+    /// `mapped` by L. // (rows, pairs)
+    pub fn outputs_at(
+        &self,
+        kernel: Kernel,
+        metric: &Metric,
+        x: &Matrix,
+        rows: &[usize],
+        mapped: &Matrix,
+    ) -> Matrix {
+        const TOGETHER: usize = 4096;
+        let mut outputs = Vec::with_capacity(rows.len() * self.bias.len());
+        for rows in rows.chunks(TOGETHER) {
+            let z = metric.transform(&x.select_rows(rows));
+            outputs.extend_from_slice(self.outputs(kernel, &z, mapped).as_slice());
+        }
+        Matrix::new(rows.len(), self.bias.len(), outputs).unwrap_or_default()
     }
 
     /// The outputs of the SVMs of all pairs at the rows `z`, given the support rows as `mapped`; both have

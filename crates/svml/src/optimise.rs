@@ -114,6 +114,21 @@ impl Minimiser {
         Ok(Self { x, value, gradient, step_length, directions, limits, searches, converged })
     }
 
+    /// Goes on from the last accepted point with another objective that is much like the one before: what was learned
+    /// about its curvature still holds.
+    pub fn go_on_with(&mut self, objective: &mut dyn Objective, limits: Limits) -> Result<()> {
+        self.value = objective.evaluate(&self.x, &mut self.gradient)?;
+        (self.limits, self.searches, self.converged, self.step_length) = (limits, 0, false, 0.0);
+        if self.optimiser() == Optimiser::ConjugateGradients {
+            self.directions = Directions::new(self.optimiser(), limits.first_step, &self.gradient);
+        }
+        Ok(())
+    }
+
+    fn optimiser(&self) -> Optimiser {
+        self.directions.optimiser
+    }
+
     /// The last accepted point.
     pub fn accepted(&self) -> Accepted<'_> {
         Accepted { x: &self.x, value: self.value, step_length: self.step_length }

@@ -3,7 +3,9 @@
 
 use svml::data::Scaler;
 use svml::learners::{Learner, Sample};
-use svml::{Dataset, Error, Form, Generator, GridSearch, Matrix, Metric, Model, Run, Svml};
+use svml::{
+    Dataset, Error, Form, Generator, GridSearch, LandmarkChoice, Matrix, Metric, Model, Run, Svml,
+};
 
 fn data(rows: usize) -> Dataset {
     let mut generator = Generator::default();
@@ -112,18 +114,38 @@ fn the_learner_checks_too() {
 #[test]
 fn memory_limits() {
     let data = data(100);
-    for limit in [0, 1, 159_999] {
-        let error = Model::fit(&data, params(|p| p.memory_limit = limit)).unwrap_err();
+    // To the byte where units would hide the difference.
+    for (limit, needed, most) in [
+        (0, "156.2 KiB", "the limit of 0 bytes"),
+        (100 << 10, "156.2 KiB", "the limit of 100.0 KiB"),
+        (159_999, "160000 bytes", "the limit of 159999 bytes"),
+    ] {
+        let error = Model::fit(&data, params(|p| p.memory_limit = Some(limit))).unwrap_err();
         assert!(
             matches!(error, Error::TooLarge { bytes: 160_000, limit: l, .. } if l == u128::from(limit)),
             "{error:?}"
         );
         let message = error.to_string();
-        for part in ["100 rows", "160000 bytes", &limit.to_string(), "memory_limit"] {
+        for part in ["100 rows", needed, most, "raise memory_limit", "LandmarkChoice::Count"] {
             assert!(message.contains(part), "{message} / {part}");
         }
     }
-    assert!(Model::fit(&data, params(|p| p.memory_limit = 160_000)).is_ok());
+    assert!(Model::fit(&data, params(|p| p.memory_limit = Some(160_000))).is_ok());
+    // The way out that the message names.
+    let on_landmarks = params(|p| {
+        (p.landmarks, p.memory_limit) = (LandmarkChoice::Count(20), Some(0));
+    });
+    assert!(Model::fit(&data, on_landmarks).is_ok());
+}
+
+#[test]
+fn no_landmarks() {
+    let none = params(|p| p.landmarks = LandmarkChoice::Count(0));
+    assert_names(&Model::fit(&data(40), none).unwrap_err(), "landmarks", "0", "at least 1");
+    for text in ["0", "-1", "many", ""] {
+        let error = text.parse::<LandmarkChoice>().unwrap_err();
+        assert_names(&error, "landmarks", text, "auto, exact or a number of at least 1");
+    }
 }
 
 #[test]
@@ -200,7 +222,9 @@ fn a_grid_has_a_memory_limit_too() {
     let x = Matrix::from_fn(n, 1, |i, _| i as f64);
     let labels: Vec<usize> = (0..n).map(|i| i % 2).collect();
     let data = Dataset::new(x, &labels).unwrap();
-    let error = Model::fit(&data, GridSearch::default()).unwrap_err();
+    let error = Model::fit(&data, grid(|g| g.memory_limit = Some(8 << 30))).unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
-    assert!(error.to_string().contains("40000 rows"), "{error}");
+    for part in ["40000 rows", " GiB", "the limit of 8.0 GiB"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
 }

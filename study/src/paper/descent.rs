@@ -113,7 +113,9 @@ pub fn plain(rows: &Rows, params: &Svml, rate: f64, steps: usize) -> Result<Path
     let d = x.cols();
     let initial = Metric::isotropic(Form::Full, d, (d as f64).sqrt().recip())?;
     let watch = Watch::default();
-    let mut objective = ValidationLoss::new(&x, trained, problems, initial, params, &watch)?;
+    let class = [train.class.as_slice(), &valid.class].concat();
+    let mut objective =
+        ValidationLoss::new(&x, (&class, 2), trained, problems, initial, params, &watch)?;
 
     // The outputs of the SVM of a point.
     let outputs = |point: &Point, at: &Matrix| {

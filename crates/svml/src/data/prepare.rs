@@ -1,5 +1,6 @@
 //! Data made ready for learning: weights of classes, rows merged and put in order, columns standardised.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -95,7 +96,11 @@ impl TrainingRows {
         }
         data.check_missing()?;
         let classes: Vec<String> = present.iter().map(|&c| data.classes()[c].clone()).collect();
-        let x = data.x().select_rows(&counted);
+        // Large tables are not copied twice.
+        let x = match counted.len() == data.rows() {
+            true => Cow::Borrowed(data.x()),
+            false => Cow::Owned(data.x().select_rows(&counted)),
+        };
         let class: Vec<usize> =
             counted.iter().map(|&i| present.partition_point(|&c| c < data.y()[i])).collect();
         let order = content_order(&x, &class, seed);
@@ -124,7 +129,7 @@ impl TrainingRows {
         let copies = (groups.iter().zip(&weight))
             .map(|(group, weight)| if counts { *weight as u64 } else { group.len() as u64 })
             .collect();
-        let x = x.select_rows(&merged);
+        let mut x = x.select_rows(&merged);
         let class: Vec<usize> = merged.iter().map(|&i| class[i]).collect();
         let scaler = Scaler::fit(&x, &weight, &data.schema().encoded_kinds());
         let mut totals = vec![0.0; classes.len()];
@@ -139,7 +144,7 @@ impl TrainingRows {
                 "between 1e-12 and 1e12",
             ));
         }
-        let x = scaler.apply(&x);
+        scaler.apply_to(&mut x);
         Ok(Self { classes, x, scaler, class, weight, copies, origin, largest_class })
     }
 

@@ -5,6 +5,9 @@ use super::folds::{Dealt, Part};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
+/// Rows of each class in a selection of some rows, if the class has that many.
+const LEAST_OF_CLASS: usize = 50;
+
 /// What a learner learns from: standardised rows with their classes and weights. [`Sample::new`] has checked
 /// that there are as many classes and weights as rows. In the fit of a model, the order of the rows does not
 /// depend on that of the data.
@@ -115,6 +118,26 @@ impl<'a> Sample<'a> {
             class: part.rows.iter().map(|&i| self.class[i]).collect(),
             weight: part.rows.iter().zip(&part.copies).map(share).collect(),
         }
+    }
+
+    /// About `count` of the rows, at random and by class, at least [`LEAST_OF_CLASS`] of each class that has them.
+    pub(crate) fn some(&self, count: usize) -> OwnedSample {
+        let mut sizes = vec![0_usize; self.classes];
+        self.class.iter().for_each(|&class| sizes[class] += 1);
+        let share =
+            |size: usize| (size as f64 * (count as f64 / self.rows() as f64)).ceil() as usize;
+        let mut left: Vec<usize> =
+            sizes.iter().map(|&size| share(size).max(LEAST_OF_CLASS).min(size)).collect();
+        // The order of the rows is random: the first of each class will do.
+        let taken = |row: &usize| {
+            let left = &mut left[self.class[*row]];
+            let taken = *left > 0;
+            *left -= usize::from(taken);
+            taken
+        };
+        let rows: Vec<usize> = (0..self.rows()).filter(taken).collect();
+        let copies = rows.iter().map(|&row| self.copies.map_or(1, |copies| copies[row])).collect();
+        self.select(&Part { rows, copies })
     }
 
     /// Some of the rows as rows of their own.

@@ -1,6 +1,7 @@
 //! Standardisation: before learning, missing values are filled and every column gets mean 0 and standard
 //! deviation 1. Fills, means and deviations come from the training rows and are kept in the model.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Encoded;
@@ -66,8 +67,15 @@ impl Scaler {
     /// Fills and standardises. A column that was constant in training becomes 0, whatever it holds now.
     pub fn apply(&self, x: &Matrix) -> Matrix {
         let mut out = x.clone();
-        for i in 0..out.rows() {
-            for (k, v) in out.row_mut(i).iter_mut().enumerate() {
+        self.apply_to(&mut out);
+        out
+    }
+
+    /// The same in place.
+    pub(crate) fn apply_to(&self, x: &mut Matrix) {
+        let width = x.cols().max(1);
+        x.as_mut_slice().par_chunks_mut(width).for_each(|row| {
+            for (k, v) in row.iter_mut().enumerate() {
                 let value = if v.is_nan() { self.fill[k] } else { *v };
                 let scale = self.scale[k];
                 *v = if scale > 0.0 {
@@ -76,8 +84,7 @@ impl Scaler {
                     0.0
                 };
             }
-        }
-        out
+        });
     }
 
     /// Indices of the columns that were constant in training.

@@ -7,14 +7,15 @@
 //! form it. Who makes them is a [`Backend`]; there is one, the exact matrix in memory, and [`backend`] is the
 //! place where another would be chosen.
 
+mod cross;
 mod dense;
+
+pub use cross::Points;
 
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::linalg::{
-    self, Block, Matrix, abs_dists, dot, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each, sq_dists,
-};
+use crate::linalg::{Block, Matrix, dot};
 use crate::metric::{Kernel, Metric};
 use crate::run::Watch;
 
@@ -120,54 +121,14 @@ pub struct Outer<'a> {
 /// The sums of equation (1), sum_j beta_j k(x, x_j), for rows `z` and support rows `support`, both
 /// already mapped by L, and each row of coefficients in `beta`. // (rows of z, rows of beta)
 pub fn expand(kernel: Kernel, z: &Matrix, support: &Matrix, beta: &Matrix) -> Matrix {
-    if kernel != Kernel::Gaussian {
-        return expand_by_differences(kernel, z, support, beta);
-    }
-    let norms = sq_norms(support);
+    let points = Points::new(kernel, support.clone());
     let mut sums = Matrix::zeros(z.rows(), beta.rows());
-    let width = beta.rows().max(1);
+    let (width, count) = (beta.rows().max(1), points.count());
     sums.as_mut_slice().par_chunks_mut(TILE_ROWS * width).enumerate().for_each(|(t, sums)| {
-        let (first, count) = (t * TILE_ROWS, sums.len() / width);
-        let mut tile = vec![0.0; count * TILE_COLS.min(support.rows())];
-        for start in (0..support.rows()).step_by(TILE_COLS) {
-            let cols = TILE_COLS.min(support.rows() - start);
-            let rows = rows_of(z, first, count);
-            linalg::product(&mut tile, cols, -2.0, rows, rows_of(support, start, cols).t());
-            for (i, sums) in sums.chunks_exact_mut(width).enumerate() {
-                let row = &mut tile[i * cols..(i + 1) * cols];
-                let z = z.row(first + i);
-                exp_neg_sq_dist(row, dot(z, z), &norms[start..start + cols]);
-                for (sum, beta) in sums.iter_mut().zip(beta.iter_rows()) {
-                    *sum += dot(row, &beta[start..start + cols]);
-                }
-            }
-        }
-    });
-    sums
-}
-
-/// As [`expand`], for kernels that need differences of coordinates.
-fn expand_by_differences(kernel: Kernel, z: &Matrix, support: &Matrix, beta: &Matrix) -> Matrix {
-    let points = support.transpose();
-    let mut sums = Matrix::zeros(z.rows(), beta.rows());
-    let width = beta.rows().max(1);
-    sums.as_mut_slice().par_chunks_mut(TILE_ROWS * width).enumerate().for_each(|(t, sums)| {
-        let mut row = vec![0.0; TILE_COLS.min(support.rows())];
-        for (i, sums) in sums.chunks_exact_mut(width).enumerate() {
-            let z = z.row(t * TILE_ROWS + i);
-            for start in (0..support.rows()).step_by(TILE_COLS) {
-                let row = &mut row[..TILE_COLS.min(support.rows() - start)];
-                if kernel == Kernel::Laplacian {
-                    abs_dists(row, z, &points, start);
-                    exp_neg_each(row);
-                } else {
-                    sq_dists(row, z, &points, start);
-                    exp_neg_sqrt_each(row);
-                }
-                for (sum, beta) in sums.iter_mut().zip(beta.iter_rows()) {
-                    *sum += dot(row, &beta[start..start + row.len()]);
-                }
-            }
+        let mut tile = vec![0.0; sums.len() / width * count];
+        points.fill(z, t * TILE_ROWS, &mut tile);
+        for (sums, k) in sums.chunks_exact_mut(width).zip(tile.chunks_exact(count.max(1))) {
+            sums.iter_mut().zip(beta.iter_rows()).for_each(|(sum, beta)| *sum = dot(k, beta));
         }
     });
     sums

@@ -81,11 +81,6 @@ dispatch! {
 }
 
 dispatch! {
-    /// As [`sq_dists`] for sums of absolute differences.
-    fn abs_dists(out: &mut [f64], z: &[f64], points: &Matrix, first: usize) = abs_dists_body
-}
-
-dispatch! {
     /// Appends (`offset` + j, squared distance) for every j whose squared distance
     /// `row[j] + (sq_norm + sq_norms[j])` is below `bound`, where `row[j] = -2 z'z_j`.
     fn closer_than(
@@ -276,17 +271,6 @@ fn symmetric_times_body<const FMA: bool>(m: &[f64], v: &[f64], out: &mut [f64]) 
 fn add_outer_body<const FMA: bool>(m: &mut [f64], factor: f64, v: &[f64]) {
     for (row, left) in m.chunks_exact_mut(v.len().max(1)).zip(v) {
         add_scaled_body::<FMA>(row, factor * left, v);
-    }
-}
-
-#[inline(always)]
-fn abs_dists_body<const FMA: bool>(out: &mut [f64], z: &[f64], points: &Matrix, first: usize) {
-    out.fill(0.0);
-    let width = out.len();
-    for (z, coordinate) in z.iter().zip(points.iter_rows()) {
-        for (out, c) in out.iter_mut().zip(&coordinate[first..first + width]) {
-            *out += (z - c).abs();
-        }
     }
 }
 

@@ -18,9 +18,9 @@ pub(crate) use exp::{
     dot, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each, half_over_distance, times_distance,
 };
 pub(crate) use loops::{
-    LANES, abs_differences, abs_dists, add_columns, add_outer, add_scaled, closer_than,
-    count_below, four_abs_dists, four_products, four_sq_dists, least_sum, scale_and_sum,
-    sign_differences, sq_dists, sum, symmetric_times,
+    LANES, abs_differences, add_columns, add_outer, add_scaled, closer_than, count_below,
+    four_abs_dists, four_products, four_sq_dists, least_sum, scale_and_sum, sign_differences,
+    sq_dists, sum, symmetric_times,
 };
 
 use faer::{Accum, MatMut, MatRef, Par, Side};

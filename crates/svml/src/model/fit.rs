@@ -1,10 +1,12 @@
 //! From a data set and a [`Method`] to a model: every way to fit stands here, one function for each.
 
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
 
 use super::neighbours::Neighbours;
 use super::svms::{self, FinalSvms, Setting};
-use super::{Classifier, Member, Model, Report, SvmClassifier};
+use super::{Classifier, Member, Model, Report, SvmClassifier, ThroughLandmarks};
 use crate::data::prepare::TrainingRows;
 use crate::data::{ClassWeight, Dataset, Sample};
 use crate::error::{Error, Result};
@@ -15,6 +17,7 @@ use crate::method::{AnyLearner, Fixed, Knn, Method};
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
 use crate::run::{Run, Stop, Watch};
+use crate::svml::approach::Approach;
 use crate::svml::criterion::Criterion;
 use crate::svml::descent::TrainedOn;
 use crate::svml::members::{self, MeanFit, MemberFit};
@@ -62,19 +65,23 @@ impl Model {
 fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -> Result<Model> {
     let rows = TrainingRows::new(data, &params.class_weight, params.seed)?;
     params.validate(data.columns())?;
+    let sample = rows.sample()?;
+    let memory = params.memory();
+    let approach = Approach::of(&sample, params, memory);
     let (svms, matrices) = match params.criterion {
         Criterion::HoldOut => (1, 1),
         Criterion::KFold(k) => (k, 1),
         // The factor, a fresh one where the first has a border, columns of the inverse, the inverse.
         Criterion::LeaveOneOut => (1, 4),
     };
-    rows.check_memory(svms, matrices, params.memory_limit)?;
+    if approach == Approach::EXACT {
+        rows.check_memory(svms, matrices, memory)?;
+    }
     let mut warnings = rows.warnings(data);
     warnings.extend(check_distinct(&rows)?);
-    let sample = rows.sample()?;
     let learned = match params.form {
-        FormChoice::Auto => members::learn(&sample, params, run)?,
-        FormChoice::Fixed(form) => members::learn_one(&sample, form, params, run)?,
+        FormChoice::Auto => members::learn(&sample, params, approach, run)?,
+        FormChoice::Fixed(form) => members::learn_one(&sample, form, params, approach, run)?,
     };
     let MeanFit { members, honest, candidates, trace, best, stop } = learned;
     if honest.is_some_and(|honest| honest.is_no_better_than_guessing()) {
@@ -84,7 +91,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
         );
     }
     let watch = run.watch();
-    let train = |member| final_svms(&rows, params, member, stop, honest.is_none(), watch);
+    let train = |member| final_svms(&rows, params, approach, member, stop, honest.is_none(), watch);
     let trained: Vec<Trained> = match sample.rows() < members::BESIDE_EACH_OTHER {
         true => members.par_iter().map(train).collect::<Result<_>>()?,
         false => members.iter().map(train).collect::<Result<_>>()?,
@@ -105,10 +112,18 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     });
     let temperature =
         honest.map(|honest| honest.temperature).or(own.map(|(sum, count)| sum / count));
+    // Members of a mean may differ in what is less work. Counted, because there may be fewer than were asked for: if there
+    // are fewer rows, or if learning was stopped.
+    let on_landmarks = trained.iter().filter(|member| member.landmarks.is_some());
+    let in_model = on_landmarks.map(Trained::rows_of_svms).max();
+    let landmarks = approach
+        .learn
+        .map(|learned| ThroughLandmarks { learned: learned.min(sample.rows()), in_model });
     let report = Report {
         trace,
         candidates,
         honest,
+        landmarks,
         best,
         stop: Some(stop),
         refitted,
@@ -122,13 +137,14 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
 fn final_svms(
     rows: &TrainingRows,
     params: &Svml,
+    approach: Approach,
     member: &MemberFit,
     stop: Stop,
     calibrate: bool,
     watch: &Watch,
 ) -> Result<Trained> {
-    let MemberFit { kernel, weight, cost, likely_support, fit } = member;
-    let (kernel, weight, metric) = (*kernel, *weight, fit.metric.clone());
+    let MemberFit { kernel, weight, metric, cost, likely_support, fit } = member;
+    let (kernel, weight) = (*kernel, *weight);
     // SVMs that are validated by leave-one-out are on all rows already.
     let on_all = matches!(fit.trained, TrainedOn::All { .. }) && *cost == fit.cost;
     let learned = Setting { kernel, metric: &fit.metric, cost: fit.cost };
@@ -137,11 +153,20 @@ fn final_svms(
             true => svms::likely_support(rows, learned, &fit.svms)?,
             false => likely_support.clone(),
         };
-        let setting = Setting { cost: *cost, ..learned };
-        match FinalSvms::train(rows, setting, &guess, calibrate, watch) {
+        let setting = Setting { metric, cost: *cost, ..learned };
+        let landmarks = approach.finally(rows.class.len(), &guess, params.memory());
+        let trained = match landmarks {
+            Some(count) => {
+                let memory = approach.keep;
+                FinalSvms::on_landmarks(rows, setting, count, &guess, calibrate, memory, watch)
+            }
+            None => FinalSvms::train(rows, setting, &guess, calibrate, watch),
+        };
+        match trained {
             Ok(svms) => {
-                let cost = *cost;
-                return Ok(Trained { weight, kernel, metric, cost, svms, on_all_rows: true });
+                let (metric, cost) = (metric.clone(), *cost);
+                let on_all_rows = true;
+                return Ok(Trained { weight, kernel, metric, cost, svms, on_all_rows, landmarks });
             }
             Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => {}
             Err(error) => return Err(error),
@@ -155,7 +180,9 @@ fn final_svms(
         }
     };
     let on_all_rows = matches!(fit.trained, TrainedOn::All { .. });
-    Ok(Trained { weight, kernel, metric, cost: fit.cost, svms, on_all_rows })
+    let metric = fit.metric.clone();
+    let landmarks = approach.ask.filter(|_| matches!(fit.trained, TrainedOn::Part { .. }));
+    Ok(Trained { weight, kernel, metric, cost: fit.cost, svms, on_all_rows, landmarks })
 }
 
 /// Refuses data of which every class is a single row; warns if that row occurs many times over.
@@ -198,7 +225,7 @@ fn fit_fixed(data: &Dataset, method: &Method, fixed: &Fixed, run: &mut Run<'_>) 
     let memory_limit = fixed.memory_limit;
     let grid = GridSearch { widths, memory_limit, ..GridSearch::default() };
     let rows = TrainingRows::new(data, &fixed.class_weight, grid.seed)?;
-    rows.check_memory(grid.folds, 1, grid.memory_limit)?;
+    rows.check_memory(grid.folds, 1, grid.memory())?;
     let values = rows.scaler.scale.iter().map(|scale| fixed.gamma.sqrt() * scale).collect();
     let metric = Metric::new(Form::Diagonal, data.columns(), values)?;
     let cost = match fixed.cost {
@@ -298,7 +325,7 @@ fn check_grid(rows: &TrainingRows, grid: &GridSearch) -> Result<()> {
         let bound = format!("at most the number of rows, {count}");
         return Err(Error::parameter("folds", grid.folds, bound));
     }
-    rows.check_memory(grid.folds, 1, grid.memory_limit)
+    rows.check_memory(grid.folds, 1, grid.memory())
 }
 
 /// The factor that makes the weighted mean of `|z - mean|^2` the number of columns of z; 1 if all rows
@@ -342,7 +369,8 @@ fn train_gaussian(
     let setting = Setting { kernel, metric: &metric, cost };
     let svms = FinalSvms::train(&rows, setting, &[], true, watch)?;
     let temperature = svms.temperature;
-    let member = Trained { weight: 1.0, kernel, metric, cost, svms, on_all_rows: true };
+    let (weight, on_all_rows, landmarks) = (1.0, true, None);
+    let member = Trained { weight, kernel, metric, cost, svms, on_all_rows, landmarks };
     assemble_svms(rows, data, vec![member], temperature, report)
 }
 
@@ -355,6 +383,16 @@ struct Trained {
     svms: FinalSvms,
     /// Whether these were trained on all rows.
     on_all_rows: bool,
+    /// How many landmarks they have; none: exact.
+    landmarks: Option<usize>,
+}
+
+impl Trained {
+    /// How many rows its SVMs are made of.
+    fn rows_of_svms(&self) -> usize {
+        let support = self.svms.svms.iter().flat_map(|svm| &svm.support);
+        support.collect::<BTreeSet<_>>().len()
+    }
 }
 
 fn assemble_svms(

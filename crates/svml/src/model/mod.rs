@@ -14,7 +14,7 @@ pub use file::write_atomically;
 pub use libsvm::{LibsvmModel, libsvm_rows};
 pub use measure::Measures;
 pub use neighbours::NearestNeighbours;
-pub use report::{Report, Stage};
+pub use report::{Report, Stage, ThroughLandmarks};
 
 use std::fmt;
 use std::path::Path;
@@ -400,7 +400,13 @@ impl fmt::Display for Model {
                 let (many, count) = (svms.members.len(), svms.support.rows());
                 let of =
                     if many == 1 { "one SVM".to_owned() } else { format!("mean of {many} SVMs") };
-                writeln!(f, ", {of}, {count} support vectors")?;
+                // Of the members of a mean some may be exact.
+                let kept = match self.report.landmarks.and_then(|landmarks| landmarks.in_model) {
+                    None => "support vectors",
+                    Some(_) if many > 1 => "landmarks or support vectors",
+                    Some(_) => "landmarks",
+                };
+                writeln!(f, ", {of}, {count} {kept}")?;
                 for Member { weight, kernel, metric, cost, .. } in &svms.members {
                     let form = metric.form();
                     writeln!(f, "  {weight:.2} of {kernel} kernel, {form} metric, C = {cost:.3}")?;

@@ -30,6 +30,9 @@ pub struct Report {
     /// How well a model that was learned on half of the rows does on the others, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub honest: Option<Honest>,
+    /// Through how many landmarks the fit went; none: everything was exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landmarks: Option<ThroughLandmarks>,
     /// The iteration of the trace that was kept.
     pub best: usize,
     /// Why learning ended.
@@ -40,6 +43,26 @@ pub struct Report {
     pub residual: f64,
     /// What the user should know about the data or the fit.
     pub warnings: Vec<String>,
+}
+
+/// The landmarks of a fit: rows that stand for all rows in the SVMs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ThroughLandmarks {
+    /// While metric and C were learned.
+    pub learned: usize,
+    /// In each member of the model; none: its SVMs are exact.
+    pub in_model: Option<usize>,
+}
+
+impl fmt::Display for ThroughLandmarks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "metric and C were learned through {} landmarks; ", self.learned)?;
+        match self.in_model {
+            Some(count) => write!(f, "the SVMs of the model have {count} landmarks"),
+            None => f.write_str("the SVMs of the model are exact"),
+        }
+    }
 }
 
 /// The steps in which one form of the metric was learned.
@@ -80,6 +103,7 @@ impl Report {
             trace: Vec::new(),
             candidates: Vec::new(),
             honest: None,
+            landmarks: None,
             best: 0,
             stop: None,
             refitted: true,
@@ -143,6 +167,8 @@ struct StoredReport {
     #[serde(default)]
     honest: Option<Honest>,
     #[serde(default)]
+    landmarks: Option<ThroughLandmarks>,
+    #[serde(default)]
     learning: Vec<Step>,
     best: usize,
     stop: Option<Stop>,
@@ -154,7 +180,16 @@ struct StoredReport {
 impl From<StoredReport> for Report {
     fn from(stored: StoredReport) -> Self {
         let StoredReport {
-            method, rows, candidates, honest, best, stop, refitted, residual, ..
+            method,
+            rows,
+            candidates,
+            honest,
+            landmarks,
+            best,
+            stop,
+            refitted,
+            residual,
+            ..
         } = stored;
         let trace = if stored.trace.is_empty() { stored.learning } else { stored.trace };
         let best = if best == 0 && trace.first().is_some_and(|step| step.svml.is_none()) {
@@ -163,7 +198,19 @@ impl From<StoredReport> for Report {
             best
         };
         let warnings = stored.warnings;
-        Self { method, rows, trace, candidates, honest, best, stop, refitted, residual, warnings }
+        Self {
+            method,
+            rows,
+            trace,
+            candidates,
+            honest,
+            landmarks,
+            best,
+            stop,
+            refitted,
+            residual,
+            warnings,
+        }
     }
 }
 
@@ -180,6 +227,9 @@ impl fmt::Display for Report {
                 f,
                 "  {error:.1} % error on rows that were not used to learn (guessing: {guessing:.1} %)"
             )?;
+        }
+        if let Some(landmarks) = &self.landmarks {
+            writeln!(f, "  {landmarks}")?;
         }
         if let (Some(last), Some(stop)) = (self.trace.last(), self.stop) {
             let kept = self.best_step().map_or(0, |step| step.iteration);

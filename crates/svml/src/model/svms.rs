@@ -4,10 +4,11 @@
 use rayon::prelude::*;
 
 use crate::calibrate;
-use crate::data::pairs;
 use crate::data::prepare::TrainingRows;
+use crate::data::{LabelledRows, PairRows, folds, pairs};
 use crate::error::Result;
 use crate::kernel;
+use crate::landmarks::{LandmarkSvms, Landmarks, RowBlocks};
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, inside_margin, outputs, solve_pair, vote};
@@ -17,6 +18,9 @@ use crate::svm::BinarySvm;
 /// Rows whose decision values without them fix the temperature; more make no difference to one
 /// parameter.
 const CALIBRATION_ROWS: usize = 1000;
+
+/// Relative to the objective, what another Newton step of SVMs on landmarks may gain.
+const FINAL_TOLERANCE: f64 = 1e-12;
 
 /// The SVM of each pair of classes.
 pub(super) struct FinalSvms {
@@ -97,6 +101,46 @@ impl FinalSvms {
         Ok(Self { svms, residual, temperature })
     }
 
+    /// Trains on all rows, with at most `count` landmarks, and fits the temperature if asked to.
+    pub fn on_landmarks(
+        rows: &TrainingRows,
+        setting: Setting<'_>,
+        count: usize,
+        guess: &[Vec<usize>],
+        calibrate: bool,
+        memory: u64,
+        watch: &Watch,
+    ) -> Result<Self> {
+        let Setting { kernel, metric, cost } = setting;
+        let sample = rows.sample()?;
+        let (x, class, classes) = (sample.x(), sample.class(), sample.classes());
+        let landmarks = Landmarks::choose(x, class, classes, count, metric, watch)?;
+        let blocks = RowBlocks::new(x, class, classes, landmarks, kernel, metric, watch);
+        let all = sample.all();
+        let pairs = pairs(classes);
+        let of_pairs = |rows: &LabelledRows| -> Vec<PairRows> {
+            pairs.iter().map(|&pair| rows.of_pair(pair)).collect()
+        };
+        let mut train = of_pairs(&all);
+        // SVMs of one half, asked about the other, are calibrated with.
+        let half = folds::halves(sample.dealt());
+        if calibrate {
+            train.extend(of_pairs(&sample.part(&half.train)));
+        }
+        let problems = pairs.iter().cycle().zip(&train).map(|(&pair, train)| (pair, train, None));
+        let mut svms = LandmarkSvms::new(blocks, memory, problems).tolerance(FINAL_TOLERANCE);
+        guess.iter().enumerate().for_each(|(p, likely)| svms.start_from(p, likely));
+        svms.train(cost)?;
+        let residual = svms.residual();
+        let all: Vec<BinarySvm> = (0..pairs.len()).map(|p| svms.svm(p)).collect();
+        let of_half: Vec<BinarySvm> = (pairs.len()..svms.count()).map(|p| svms.svm(p)).collect();
+        let temperature = calibrate.then(|| {
+            let values = outputs_at_all(rows, setting, &of_half).select_rows(&half.valid.rows);
+            temperature(rows, &values, &half.valid.rows)
+        });
+        Ok(Self { svms: all, residual, temperature })
+    }
+
     /// SVMs that were trained on a part only, calibrated on the rows they have not seen.
     pub fn on_part(
         rows: &TrainingRows,
@@ -144,9 +188,11 @@ pub(super) fn likely_support(
 
 /// Outputs of all pairs at all rows. // (n, pairs)
 fn outputs_at_all(rows: &TrainingRows, setting: Setting<'_>, svms: &[BinarySvm]) -> Matrix {
-    let z = setting.metric.transform(&rows.x);
+    let Setting { kernel, metric, .. } = setting;
     let pairwise = PairwiseSvms::new(svms, rows.classes.len(), |row| rows.class[row]);
-    pairwise.outputs(setting.kernel, &z, &z.select_rows(&pairwise.support))
+    let mapped = metric.transform(&rows.x.select_rows(&pairwise.support));
+    let all: Vec<usize> = (0..rows.x.rows()).collect();
+    pairwise.outputs_at(kernel, metric, &rows.x, &all, &mapped)
 }
 
 fn temperature(rows: &TrainingRows, outputs: &Matrix, at: &[usize]) -> f64 {

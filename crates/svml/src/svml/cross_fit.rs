@@ -10,13 +10,15 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::approach::{Approach, LandmarkChoice};
 use super::descent::{SvmlFit, TrainedOn, descend};
 use super::{COST_RANGE, FormChoice, Svml, learn_form};
 use crate::calibrate;
 use crate::data::folds::{self, Fold, Part};
-use crate::data::{LabelledRows, OwnedSample, Sample, pairs};
+use crate::data::{LabelledRows, OwnedSample, PairRows, Sample, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
+use crate::landmarks::{LandmarkSvms, Landmarks, RowBlocks};
 use crate::linalg::Matrix;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, inside_margin, outputs, solve_pair, vote};
@@ -44,10 +46,13 @@ impl MemberKind {
 /// quarters several times, so that less depends on how they happen to fall.
 pub(super) struct Halves<'a> {
     sample: &'a Sample<'a>,
+    approach: Approach,
     /// Each validates one quarter and trains on the rest; four for each deal.
     quarters: Vec<Fold>,
     /// Quarters two by two, as samples of their own. The first two are the halves of the first deal, and so on.
     halves: Vec<OwnedSample>,
+    /// Quarters of each half that are asked: the first, or both.
+    asked_per_half: usize,
     /// The rows that are asked, quarter after quarter, with their classes and weights.
     pub asked: LabelledRows,
 }
@@ -57,9 +62,13 @@ const PER_HALF: usize = 2;
 /// Rows are dealt as often as it takes to ask so many, but not more often than that.
 const ENOUGH_ASKED: u64 = 600;
 const MOST_DEALS: u64 = 4;
+/// With landmarks and so many rows one quarter of each half is asked: half of the rows tell enough.
+const MANY_ROWS: usize = 8000;
 /// What is left to do after learning on a half, as a multiple of what is usual: the SVMs on all rows have four times the
 /// rows of those of two folds of a half.
 const LEFT_TO_DO: u32 = 32;
+/// The same with landmarks, where the work grows with the rows, and with the square of the landmarks.
+const LEFT_TO_DO_ON_LANDMARKS: u32 = 6;
 
 /// What a member gives at rows that were not used to learn it, and what it gave them with.
 pub(super) struct CrossFit {
@@ -74,7 +83,7 @@ pub(super) struct CrossFit {
 
 impl<'a> Halves<'a> {
     /// Deals the rows into quarters; none if there are too few rows for that.
-    pub fn new(sample: &'a Sample<'a>) -> Option<Self> {
+    pub fn new(sample: &'a Sample<'a>, approach: Approach) -> Option<Self> {
         let rows = sample.dealt();
         let deals = (ENOUGH_ASKED / rows.total().max(1)).clamp(1, MOST_DEALS);
         let (mut quarters, mut halves) = (Vec::new(), Vec::new());
@@ -94,14 +103,17 @@ impl<'a> Halves<'a> {
             quarters.extend(dealt);
             halves.extend(of_deal);
         }
+        let large = approach.ask.is_some() && sample.rows() >= MANY_ROWS;
+        let asked_per_half = if large { 1 } else { PER_HALF };
         let mut asked = LabelledRows::default();
-        for quarter in &quarters {
+        for quarter in quarters.chunks(PER_HALF).flat_map(|half| &half[..asked_per_half]) {
             let part = sample.part(&quarter.valid);
             asked.index.extend(part.index);
             asked.class.extend(part.class);
             asked.weight.extend(part.weight);
         }
-        (!halves.is_empty()).then_some(Self { sample, quarters, halves, asked })
+        let all = Self { sample, approach, quarters, halves, asked_per_half, asked };
+        (all.count() > 0).then_some(all)
     }
 
     /// How many halves there are.
@@ -118,6 +130,16 @@ impl<'a> Halves<'a> {
         &self.quarters[half * PER_HALF..(half + 1) * PER_HALF]
     }
 
+    /// Whether there are so many rows that a half of them teaches as much as all.
+    pub fn are_large(&self) -> bool {
+        self.asked_per_half < PER_HALF
+    }
+
+    /// The quarters of a half that are asked.
+    fn asked_quarters(&self, half: usize) -> &[Fold] {
+        &self.quarters_of(half)[..self.asked_per_half]
+    }
+
     /// Learns a member on each half, from the start that is given for it if any is. The steps on the first half are shown.
     /// If learning is ended early there may be results for the first halves only.
     pub fn learn(
@@ -129,6 +151,10 @@ impl<'a> Halves<'a> {
     ) -> Result<Vec<SvmlFit>> {
         let params = kind.params(params);
         let watch = run.watch().clone();
+        let left = match params.landmarks {
+            LandmarkChoice::Count(_) => LEFT_TO_DO_ON_LANDMARKS,
+            _ => LEFT_TO_DO,
+        };
         let learn = |half: usize, run: &mut Run<'_>| {
             let sample = self.half(half)?;
             match starts.get(half) {
@@ -136,9 +162,9 @@ impl<'a> Halves<'a> {
                 None => learn_form(&sample, kind.form, &params, run),
             }
         };
-        let unobserved = || Run::unobserved_by(&watch).keeping(LEFT_TO_DO);
+        let unobserved = || Run::unobserved_by(&watch).keeping(left);
         let fits: Vec<Result<SvmlFit>> = if run.is_observed() {
-            let first = learn(0, &mut run.on_half().keeping(LEFT_TO_DO));
+            let first = learn(0, &mut run.on_half().keeping(left));
             let go_on = first.as_ref().is_ok_and(|fit| !fit.stop.is_early());
             let rest = if go_on { 1..self.count() } else { 1..1 };
             let rest = rest.into_par_iter().map(|half| learn(half, &mut unobserved()));
@@ -171,6 +197,18 @@ impl<'a> Halves<'a> {
         let mut values = vec![Vec::new(); multiples.len()];
         let mut first: Option<(Vec<BinarySvm>, f64)> = None;
         for half in 0..self.count() {
+            if let Some(count) = self.approach.ask {
+                let from = &learned[Self::other(half)];
+                let quarters =
+                    self.ask_on_landmarks(half, kernel, from, count, multiples, watch)?;
+                for quarter in quarters {
+                    let outputs = values.iter_mut().zip(&quarter.outputs);
+                    outputs
+                        .for_each(|(values, outputs)| values.extend_from_slice(outputs.as_slice()));
+                    first.get_or_insert((quarter.svms, quarter.residual));
+                }
+                continue;
+            }
             let SvmlFit { metric, cost, .. } = &learned[Self::other(half)];
             let gram = kernel::backend().gram(self.sample.x(), n, metric, kernel, watch)?;
             let gram = &*gram;
@@ -179,7 +217,7 @@ impl<'a> Halves<'a> {
             let all = self.sample.all();
             let at_all = outputs(gram, &all.index, &fit.svms);
             let likely = inside_margin(&at_all, &all, self.sample.classes());
-            let quarters: Vec<Asked> = (self.quarters_of(half).par_iter())
+            let quarters: Vec<Asked> = (self.asked_quarters(half).par_iter())
                 .map(|quarter| self.ask_quarter(gram, quarter, *cost, multiples, &likely))
                 .collect::<Result<_>>()?;
             for quarter in quarters {
@@ -195,6 +233,62 @@ impl<'a> Halves<'a> {
         let trained = TrainedOn::Part { unseen: unseen(&train.rows, &valid.rows) };
         let fit = SvmlFit { svms, residual, trained, ..learned[Self::other(0)].clone() };
         Ok(CrossFit { outputs: outputs.collect::<Result<_>>()?, learned: learned.to_vec(), fit })
+    }
+
+    /// Asks the quarters of a half with SVMs on landmarks, which share all blocks of K.
+    fn ask_on_landmarks(
+        &self,
+        half: usize,
+        kernel: Kernel,
+        from: &SvmlFit,
+        landmarks: usize,
+        multiples: &[f64],
+        watch: &Watch,
+    ) -> Result<Vec<Asked>> {
+        let SvmlFit { metric, cost, .. } = from;
+        let (x, class, classes) = (self.sample.x(), self.sample.class(), self.sample.classes());
+        // What was learned with says which rows are likely to be support vectors.
+        let fit = self.on_sample(Self::other(half), from);
+        let pairwise = PairwiseSvms::new(&fit.svms, classes, |row| class[row]);
+        let mapped = metric.transform(&x.select_rows(&pairwise.support));
+        let all = self.sample.all();
+        let at_all = pairwise.outputs_at(kernel, metric, x, &all.index, &mapped);
+        let likely = inside_margin(&at_all, &all, classes);
+        let landmarks = Landmarks::choose(x, class, classes, landmarks, metric, watch)?;
+        let blocks = RowBlocks::new(x, class, classes, landmarks, kernel, metric, watch);
+        let quarters = self.asked_quarters(half);
+        let pairs = pairs(classes);
+        let train: Vec<PairRows> = (quarters.iter())
+            .map(|quarter| self.sample.part(&quarter.train))
+            .flat_map(|rows| pairs.iter().map(move |&pair| rows.of_pair(pair)).collect::<Vec<_>>())
+            .collect();
+        let problems = pairs.iter().copied().cycle().zip(&train);
+        let problems = problems.map(|(pair, train)| (pair, train, None));
+        let mut svms = LandmarkSvms::new(blocks, self.approach.keep, problems);
+        for p in 0..svms.count() {
+            svms.start_from(p, likely.get(p % pairs.len()).map_or(&[], Vec::as_slice));
+        }
+        let mut asked: Vec<Asked> = Vec::new();
+        for multiple in multiples {
+            svms.train((cost * multiple).clamp(COST_RANGE.0, COST_RANGE.1))?;
+            for (q, quarter) in quarters.iter().enumerate() {
+                let of_pair = |p: usize| svms.svm(q * pairs.len() + p);
+                let of_quarter: Vec<BinarySvm> = (0..pairs.len()).map(of_pair).collect();
+                let pairwise = PairwiseSvms::new(&of_quarter, classes, |row| class[row]);
+                let mapped = metric.transform(&x.select_rows(&pairwise.support));
+                let valid = &quarter.valid.rows;
+                let outputs = pairwise.outputs_at(kernel, metric, x, valid, &mapped);
+                match asked.get_mut(q) {
+                    Some(asked) => asked.outputs.push(outputs),
+                    None => asked.push(Asked {
+                        outputs: vec![outputs],
+                        svms: of_quarter,
+                        residual: svms.residual(),
+                    }),
+                }
+            }
+        }
+        Ok(asked)
     }
 
     fn ask_quarter(
@@ -294,9 +388,10 @@ impl<'a> Halves<'a> {
 
     /// The rows of a half, by their places among those that are asked.
     pub fn asked_of(&self, half: usize) -> Range<usize> {
-        let rows = |quarters: &[Fold]| quarters.iter().map(|q| q.valid.rows.len()).sum::<usize>();
-        let first = rows(&self.quarters[..half * PER_HALF]);
-        first..first + rows(self.quarters_of(half))
+        let rows =
+            |half| self.asked_quarters(half).iter().map(|q| q.valid.rows.len()).sum::<usize>();
+        let first = (0..half).map(rows).sum();
+        first..first + rows(half)
     }
 
     /// The classes that outputs decide for.
@@ -313,7 +408,8 @@ impl<'a> Halves<'a> {
 
     /// Values for the rows that are asked, in their order.
     fn values(&self, values: impl Iterator<Item = f64>) -> RowValues {
-        let copies = self.quarters.iter().flat_map(|quarter| &quarter.valid.copies);
+        let quarters = (0..self.count()).flat_map(|half| self.asked_quarters(half));
+        let copies = quarters.flat_map(|quarter| &quarter.valid.copies);
         let rows = values.zip(self.asked.weight.iter().zip(copies));
         // A row that is dealt again tells nothing new.
         let deals = (self.count() / 2) as f64;

@@ -1,9 +1,11 @@
 //! Algorithm 1: L and C are learned together by descent on the validation loss, and the step that does best
 //! on the rows for early stopping is kept; without such rows, the last.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::Svml;
+use super::approach::LandmarkChoice;
 use super::criterion::{Criterion, fold_pairs, split_pairs};
 use super::objective::{Point, Problems, ValidationLoss};
 use crate::data::{LabelledRows, Sample, folds, pairs};
@@ -13,7 +15,7 @@ use crate::loss::{Loss, zero_one};
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, vote};
 use crate::optimise::{Accepted, Limits, Minimiser};
-use crate::run::{Run, Step, Stop, SvmlStep};
+use crate::run::{Run, Step, Stop, SvmlStep, Watch};
 use crate::svm::BinarySvm;
 
 /// What was learned.
@@ -75,6 +77,13 @@ pub enum TrainedOn {
 const LEAST_SHARE: f64 = 0.5;
 /// The same where rows for early stopping guard against that anyway.
 const LEAST_SHARE_EARLY_STOPPING: f64 = 0.1;
+/// With landmarks, samples of more than twice as many rows are learned on so many rows first, with at most so many landmarks,
+/// and so many for each class if that is more.
+const FEW_ROWS: [(usize, usize, usize); 3] = [(2048, 200, 20), (8192, 300, 40), (32_768, 500, 75)];
+/// Most steps on all rows after steps on few.
+const LAST_STEPS: usize = 4;
+/// With landmarks the tolerance is this share of what it is without: among many rows there is less to overfit.
+const TOLERANCE_SHARE: f64 = 0.2;
 /// Length of the first step in the optimiser's variables, which are of order one.
 const FIRST_STEP: f64 = 0.3;
 
@@ -132,7 +141,9 @@ pub fn descend_seen(
         Some(from) => (from.metric.clone(), from.cost),
         None => (params.init.metric(sample, form)?, params.initial_cost),
     };
-    let made = ValidationLoss::new(&x, division.trained, problems, initial, params, &watch);
+    let labels = (division.fit.class.as_slice(), sample.classes());
+    let trained = division.trained;
+    let made = ValidationLoss::new(&x, labels, trained, problems, initial.clone(), params, &watch);
     let mut objective = match (made, &from) {
         (Err(Error::Interrupted), Some(from)) => {
             return Ok(SvmlFit { stop: watch.cause(), ..from.clone() });
@@ -150,7 +161,18 @@ pub fn descend_seen(
     let limits = division.limits(params);
     let mut algorithm_1 = || -> Result<Stop> {
         let theta = objective.theta(cost);
-        let mut descent = Minimiser::new(params.optimiser, &mut objective, theta, limits)?;
+        let few = match &from {
+            None => on_few_rows(sample, &initial, params, &theta, &watch)?,
+            Some(_) => None,
+        };
+        let mut descent = match few {
+            Some(mut descent) => {
+                let iterations = limits.iterations.min(LAST_STEPS);
+                descent.go_on_with(&mut objective, Limits { iterations, ..limits })?;
+                descent
+            }
+            None => Minimiser::new(params.optimiser, &mut objective, theta, limits)?,
+        };
         loop {
             // ---- Line 2: while the result on the rows for early stopping keeps improving. ----------------
             objective.go_to(descent.accepted().x)?;
@@ -189,6 +211,48 @@ pub fn descend_seen(
         Some(best) => Ok(division.fit(sample, best, path.trace, objective.problems(), stop)),
         None => from.map(|from| SvmlFit { stop, ..from }).ok_or(Error::Interrupted),
     }
+}
+
+/// Of many rows a few show the way: learns on some of them, and on more, as far as they go. None for few rows, without
+/// landmarks, and if nothing comes of it.
+fn on_few_rows(
+    sample: &Sample<'_>,
+    initial: &Metric,
+    params: &Svml,
+    theta: &[f64],
+    watch: &Watch,
+) -> Result<Option<Minimiser>> {
+    let LandmarkChoice::Count(count) = params.landmarks else { return Ok(None) };
+    let mut descent: Option<Minimiser> = None;
+    for (rows, landmarks, per_class) in FEW_ROWS {
+        if sample.rows() < 2 * rows {
+            break;
+        }
+        let few = sample.some(rows);
+        let few = few.sample()?;
+        let landmarks = landmarks.max(per_class * few.classes()).min(count);
+        let params = &Svml { landmarks: LandmarkChoice::Count(landmarks), ..params.clone() };
+        let (division, problems) = Division::new(&few, params.criterion);
+        let (x, _) = division.rows(&few);
+        let labels = (division.fit.class.as_slice(), few.classes());
+        let (trained, initial) = (division.trained, initial.clone());
+        let mut objective =
+            ValidationLoss::new(&x, labels, trained, problems, initial, params, watch)?;
+        let limits = division.limits(params);
+        let begun = match descent.take() {
+            Some(mut descent) => descent.go_on_with(&mut objective, limits).map(|()| descent),
+            None => Minimiser::new(params.optimiser, &mut objective, theta.to_vec(), limits),
+        };
+        let learned = begun.and_then(|mut descent| {
+            while descent.advance(&mut objective)?.is_none() {}
+            Ok(descent)
+        });
+        match learned {
+            Err(Error::Numerical { .. }) => return Ok(None),
+            learned => descent = Some(learned?),
+        }
+    }
+    Ok(descent)
 }
 
 /// Time to keep for the SVM on all rows. Under the hold-out criterion it has twice the rows of an
@@ -251,8 +315,12 @@ impl Division {
     }
 
     /// The rows of the kernel, and those that decide when to stop.
-    fn rows(&self, sample: &Sample<'_>) -> (Matrix, Matrix) {
-        (sample.x().select_rows(&self.order), sample.x().select_rows(&self.stopping))
+    fn rows<'a>(&self, sample: &Sample<'a>) -> (Cow<'a, Matrix>, Matrix) {
+        let x = match self.order.iter().enumerate().all(|(at, &row)| at == row) {
+            true => Cow::Borrowed(sample.x()),
+            false => Cow::Owned(sample.x().select_rows(&self.order)),
+        };
+        (x, sample.x().select_rows(&self.stopping))
     }
 
     fn limits(&self, params: &Svml) -> Limits {
@@ -260,7 +328,10 @@ impl Division {
         let share = if watched { LEAST_SHARE_EARLY_STOPPING } else { LEAST_SHARE };
         Limits {
             iterations: params.max_iterations,
-            tolerance: params.tolerance,
+            tolerance: match params.landmarks {
+                LandmarkChoice::Count(_) => TOLERANCE_SHARE * params.tolerance,
+                _ => params.tolerance,
+            },
             least_size: share * params.loss().value_and_slope(0.0).0,
             first_step: FIRST_STEP,
         }

@@ -16,6 +16,7 @@ use std::ops::{ControlFlow, Range};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::approach::{Approach, LandmarkChoice};
 use super::cross_fit::{CrossFit, Halves, MemberKind, RowValues};
 use super::descent::{SvmlFit, descend};
 use super::gradient_start::outer_product;
@@ -37,6 +38,14 @@ const MEMBERS: [MemberKind; 3] = [
     MemberKind { kernel: Kernel::Exponential, form: Form::Diagonal },
     MemberKind { kernel: Kernel::Laplacian, form: Form::Sphere },
 ];
+/// The members where there are so many rows that a weight for each feature is learned without overfitting.
+const MEMBERS_OF_MANY_ROWS: [MemberKind; 3] = [
+    MemberKind { kernel: Kernel::Gaussian, form: Form::Diagonal },
+    MemberKind { kernel: Kernel::Exponential, form: Form::Diagonal },
+    MemberKind { kernel: Kernel::Laplacian, form: Form::Diagonal },
+];
+/// So many rows for each feature are many.
+const ROWS_PER_FEATURE: usize = 50;
 /// Weights are multiples of one over this.
 const WEIGHT_STEPS: usize = 10;
 /// Price of weights, times the square of their distance from equal weights.
@@ -53,6 +62,8 @@ const LEAST_GAIN: f64 = 2.0;
 const TRACE_SHARE: f64 = 0.5;
 /// Members of fewer rows than this are learned beside each other.
 pub(crate) const BESIDE_EACH_OTHER: usize = 1500;
+/// With landmarks so many rows say whether few directions promise anything.
+const SCREENED_ROWS: usize = 1500;
 /// G has d x d entries and its eigenvectors take d^3 operations: not for more columns than this.
 const MOST_COLUMNS: usize = 1000;
 
@@ -63,6 +74,8 @@ pub struct MemberFit {
     pub kernel: Kernel,
     /// Its share in the mean.
     pub weight: f64,
+    /// L of the SVMs on all rows.
+    pub metric: Metric,
     /// C of the SVMs on all rows; that of `fit`, or larger.
     pub cost: f64,
     /// For each pair of classes the rows that are likely to be support vectors of these, if that is known.
@@ -73,7 +86,8 @@ pub struct MemberFit {
 
 impl MemberFit {
     fn new(kernel: Kernel, weight: f64, fit: SvmlFit) -> Self {
-        Self { kernel, weight, cost: fit.cost, likely_support: Vec::new(), fit }
+        let (metric, cost) = (fit.metric.clone(), fit.cost);
+        Self { kernel, weight, metric, cost, likely_support: Vec::new(), fit }
     }
 }
 
@@ -177,11 +191,16 @@ pub(crate) fn learn_one(
     sample: &Sample<'_>,
     form: Form,
     params: &Svml,
+    approach: Approach,
     run: &mut Run<'_>,
 ) -> Result<MeanFit> {
+    let params = &Svml { landmarks: approach.learning(), ..params.clone() };
     let fit = learn_form(sample, form, params, run)?;
     let kind = MemberKind { kernel: params.kernel, form };
-    let halves = if params.cross_fit && !fit.stop.is_early() { Halves::new(sample) } else { None };
+    let halves = match params.cross_fit && !fit.stop.is_early() {
+        true => Halves::new(sample, approach),
+        false => None,
+    };
     let watch = run.watch().clone();
     let honest = match halves.map(|halves| honest_of(&halves, kind, params, &watch)) {
         None | Some(Err(Error::Interrupted | Error::NotPositiveDefinite { .. })) => None,
@@ -208,11 +227,23 @@ fn honest_of(
     Ok(Honest::new(halves, &asked.outputs[0]))
 }
 
+/// The members for a sample.
+fn members(sample: &Sample<'_>, approach: Approach) -> [MemberKind; 3] {
+    let many = sample.rows() >= ROWS_PER_FEATURE * sample.features();
+    if many && approach.learn.is_some() { MEMBERS_OF_MANY_ROWS } else { MEMBERS }
+}
+
 /// Learns the mean of members.
-pub(crate) fn learn(sample: &Sample<'_>, params: &Svml, run: &mut Run<'_>) -> Result<MeanFit> {
+pub(crate) fn learn(
+    sample: &Sample<'_>,
+    params: &Svml,
+    approach: Approach,
+    run: &mut Run<'_>,
+) -> Result<MeanFit> {
     // A start from gradients is for forms that are given.
     let init = if params.init == Init::Gradients { Init::Scaled } else { params.init };
-    let params = &Svml { init, ..params.clone() };
+    let params = &Svml { init, landmarks: approach.learning(), ..params.clone() };
+    let members = members(sample, approach);
     let mut learned = MeanFit {
         members: Vec::new(),
         honest: None,
@@ -221,9 +252,9 @@ pub(crate) fn learn(sample: &Sample<'_>, params: &Svml, run: &mut Run<'_>) -> Re
         best: 0,
         stop: Stop::Minimum,
     };
-    match Halves::new(sample).filter(|_| params.cross_fit) {
-        Some(halves) => learned.learn_by_halves(&halves, sample, params, run)?,
-        None => learned.learn_apart(sample, params, run)?,
+    match Halves::new(sample, approach).filter(|_| params.cross_fit) {
+        Some(halves) => learned.learn_by_halves(&halves, sample, params, &members, run)?,
+        None => learned.learn_apart(sample, params, &members, run)?,
     }
     if run.watch().check().is_err() {
         learned.stop = run.watch().cause();
@@ -241,8 +272,14 @@ pub(crate) fn learn(sample: &Sample<'_>, params: &Svml, run: &mut Run<'_>) -> Re
 
 impl MeanFit {
     /// Learns each member on all rows, without anything to weigh them by.
-    fn learn_apart(&mut self, sample: &Sample<'_>, params: &Svml, run: &mut Run<'_>) -> Result<()> {
-        for kind in MEMBERS {
+    fn learn_apart(
+        &mut self,
+        sample: &Sample<'_>,
+        params: &Svml,
+        members: &[MemberKind],
+        run: &mut Run<'_>,
+    ) -> Result<()> {
+        for &kind in members {
             let fit = match self.learn(sample, kind, params, None, run) {
                 // What is there is a model.
                 Err(Error::Interrupted | Error::NotPositiveDefinite { .. })
@@ -296,21 +333,26 @@ impl MeanFit {
         halves: &Halves<'_>,
         sample: &Sample<'_>,
         params: &Svml,
+        members: &[MemberKind],
         run: &mut Run<'_>,
     ) -> Result<()> {
         // With a larger C too, if SVMs are trained again.
         let multiples: &[f64] =
             if params.learn_cost && params.refit { &[1.0, LARGER_COST] } else { &[1.0] };
-        let (mut considered, mut ended) = match self.cross_fit(halves, params, multiples, run)? {
-            CrossFitted::All(considered) => (considered, false),
-            CrossFitted::Some(considered) => (considered, true),
-            CrossFitted::Part(fit) => {
-                self.members.push(MemberFit::new(MEMBERS[0].kernel, 1.0, fit));
-                return Ok(());
-            }
+        let (mut considered, mut ended) =
+            match self.cross_fit(halves, params, members, multiples, run)? {
+                CrossFitted::All(considered) => (considered, false),
+                CrossFitted::Some(considered) => (considered, true),
+                CrossFitted::Part(fit) => {
+                    self.members.push(MemberFit::new(members[0].kernel, 1.0, fit));
+                    return Ok(());
+                }
+            };
+        let low = match params.landmarks {
+            _ if ended => Ok(None),
+            LandmarkChoice::Exact => low_rank(halves, params, &considered[0], multiples, run),
+            _ => low_rank_of_many(halves, sample, params, multiples, run),
         };
-        let low =
-            if ended { Ok(None) } else { low_rank(halves, params, &considered[0], multiples, run) };
         let low = match low {
             Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => None,
             low => low?,
@@ -323,12 +365,28 @@ impl MeanFit {
             }
             let (start, likely_support) = match member.kind.form {
                 // Directions of all rows are better than those of the halves.
-                Form::Rank(rank) => (low_rank_start(sample, rank, sphere, run.watch()), Vec::new()),
+                Form::Rank(rank) => {
+                    let some = sample.some(SCREENED_ROWS);
+                    let sample = match params.landmarks {
+                        LandmarkChoice::Exact => *sample,
+                        _ => some.sample()?,
+                    };
+                    (low_rank_start(&sample, rank, sphere, run.watch()), Vec::new())
+                }
                 _ => {
                     let likely = halves.likely_support(&member.cross.outputs[plan.multiple]);
                     (Ok(SvmlFit::start(member.metric()?, member.cost())), likely)
                 }
             };
+            // With many rows the halves have learned what there is to learn.
+            if halves.are_large() && !matches!(member.kind.form, Form::Rank(_)) {
+                let fit = member.cross.fit.clone();
+                self.append(&fit);
+                let cost = (multiples[plan.multiple] * member.cost()).min(COST_RANGE.1);
+                let learned = MemberFit::new(member.kind.kernel, weight, fit);
+                self.members.push(MemberFit { metric: member.metric()?, cost, ..learned });
+                continue;
+            }
             let learned = match ended {
                 true => Err(Error::Interrupted),
                 false => {
@@ -356,6 +414,7 @@ impl MeanFit {
         &mut self,
         halves: &Halves<'_>,
         params: &Svml,
+        members: &[MemberKind],
         multiples: &[f64],
         run: &mut Run<'_>,
     ) -> Result<CrossFitted> {
@@ -371,13 +430,13 @@ impl MeanFit {
         };
         type Tried = Result<(Vec<SvmlFit>, Result<CrossFit>)>;
         let mut beside: Vec<Option<Tried>> = match halves.rows() < BESIDE_EACH_OTHER {
-            true => (MEMBERS.par_iter())
+            true => (members.par_iter())
                 .map(|&kind| Some(cross_fit(kind, &mut Run::unobserved_by(&watch))))
                 .collect(),
-            false => MEMBERS.iter().map(|_| None).collect(),
+            false => members.iter().map(|_| None).collect(),
         };
-        let mut considered = Vec::with_capacity(MEMBERS.len() + 1);
-        for (kind, tried) in MEMBERS.into_iter().zip(&mut beside) {
+        let mut considered = Vec::with_capacity(members.len() + 1);
+        for (&kind, tried) in members.iter().zip(&mut beside) {
             let since = self.trace.last().map_or(0.0, |step| step.seconds);
             let mut run = run.numbered_from(self.trace.len());
             let tried = match tried.take() {
@@ -636,8 +695,12 @@ impl Directions {
         svms: &[BinarySvm],
         (metric, cost): (&Metric, f64),
     ) -> Option<Self> {
-        // For a sphere M is a multiple of I, and G is so up to a factor.
-        let g = outer_product(gram, sample, svms);
+        // Up to a factor M on either side, which for a sphere is a multiple of I.
+        let mut g = outer_product(gram, sample, svms);
+        if metric.form() == Form::Diagonal {
+            let m = metric.relevance();
+            g = Matrix::from_fn(m.len(), m.len(), |i, j| m[i] * g[(i, j)] * m[j]);
+        }
         let (values, vectors) = linalg::symmetric_eigen(&g)?;
         let values: Vec<f64> = values.into_iter().map(|v| v.max(0.0)).collect();
         let trace: f64 = values.iter().sum();
@@ -747,6 +810,42 @@ fn low_rank(
     }
     let cross = halves.ask(Kernel::Gaussian, &learned, multiples, watch)?;
     Ok(Some((Considered { kind, cross }, halves.least_log_losses(&start.outputs[0]))))
+}
+
+/// The same through landmarks: some of the rows say whether few directions promise anything, and how many.
+fn low_rank_of_many(
+    halves: &Halves<'_>,
+    sample: &Sample<'_>,
+    params: &Svml,
+    multiples: &[f64],
+    run: &Run<'_>,
+) -> Result<Option<(Considered, RowValues)>> {
+    let watch = run.watch();
+    let some = sample.some(SCREENED_ROWS);
+    let some = some.sample()?;
+    let exact = Svml { landmarks: LandmarkChoice::Exact, ..params.clone() };
+    let Some(screen) = Halves::new(&some, Approach::EXACT) else { return Ok(None) };
+    let kind = MEMBERS[0];
+    let learned = screen.learn(kind, &exact, &[], &mut Run::unobserved_by(watch))?;
+    if learned.len() < screen.count() {
+        return Err(Error::Interrupted);
+    }
+    let sphere = Considered { kind, cross: screen.ask(kind.kernel, &learned, &[1.0], watch)? };
+    let Some((low, _)) = low_rank(&screen, &exact, &sphere, &[1.0], run)? else { return Ok(None) };
+    let Form::Rank(rank) = low.kind.form else { return Ok(None) };
+    let sphere = (&sphere.metric()?, sphere.cost());
+    let start = |half: usize| {
+        let some = halves.half(half)?.some(SCREENED_ROWS);
+        low_rank_start(&some.sample()?, rank, sphere, watch)
+    };
+    let starts = (0..halves.count()).map(start).collect::<Result<Vec<_>>>()?;
+    let learned = halves.learn(low.kind, params, &starts, &mut Run::unobserved_by(watch))?;
+    if learned.len() < halves.count() || learned.iter().any(|fit| fit.stop.is_early()) {
+        return Err(Error::Interrupted);
+    }
+    let cross = halves.ask(low.kind.kernel, &learned, multiples, watch)?;
+    let losses = halves.least_log_losses(&cross.outputs[0]);
+    Ok(Some((Considered { kind: low.kind, cross }, losses)))
 }
 
 /// A start for a low-rank member on all rows: the directions of a sphere and its C.

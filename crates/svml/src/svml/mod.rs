@@ -8,7 +8,9 @@
 //! | beyond the paper: a start from gradients | `gradient_start` |
 //! | beyond the paper: outputs for rows whose labels were not used | `cross_fit` |
 //! | beyond the paper: the default, a mean of several SVMs | `members` |
+//! | beyond the paper: exact or through landmarks | `approach` |
 
+pub mod approach;
 pub mod criterion;
 pub mod cross_fit;
 pub mod descent;
@@ -31,6 +33,7 @@ use crate::loss::{Loss, Surrogate};
 use crate::metric::{Form, Kernel, Metric};
 use crate::optimise::Optimiser;
 use crate::run::Run;
+use approach::{Approach, LandmarkChoice};
 use criterion::Criterion;
 use descent::{SvmlFit, descend};
 
@@ -137,10 +140,14 @@ parameters! {
         class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
         /// Seed of the folds.
         seed: u64 = 0, "an integer of at least 0";
-        /// Most bytes for the kernel matrix and its factorisation. With two classes: 16 n^2 for the
-        /// hold-out criterion, 8 n^2 more for each fold that is trained at the same time, 40 n^2 for
-        /// leave-one-out. 8 GiB are enough for 23,000 rows with the hold-out criterion.
-        memory_limit: u64 = 8 << 30, "a number of bytes";
+        /// Whether SVMs are trained on landmarks, rows that stand for all others, and on how many: auto, exact (none)
+        /// or a number.
+        landmarks: LandmarkChoice = LandmarkChoice::Auto, "auto, exact or a number of at least 1";
+        /// Most bytes for kernel matrices and what is computed from them; none: three quarters of what the computer, or
+        /// the container it runs in, has free. Exact SVMs of two classes need 16 n^2 bytes for the hold-out
+        /// criterion, 8 n^2 more for each fold that is trained at the same time, 40 n^2 for leave-one-out; SVMs on
+        /// landmarks any number of bytes, and less time if there are more.
+        memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }
 
@@ -161,8 +168,14 @@ impl Svml {
             optimiser: Optimiser::ConjugateGradients,
             tolerance: 1e-3,
             cross_fit: false,
+            landmarks: LandmarkChoice::Exact,
             ..Self::default()
         }
+    }
+
+    /// How many bytes a fit may use.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory_limit.unwrap_or_else(crate::memory::free)
     }
 
     /// The surrogate with its steepness.
@@ -199,6 +212,9 @@ impl Learner for Svml {
         if let Criterion::KFold(k) = self.criterion {
             check("k_fold", &k, k >= 2, "at least 2")?;
         }
+        if let LandmarkChoice::Count(count) = self.landmarks {
+            check("landmarks", &count, count > 0, "at least 1")?;
+        }
         let kernel = self.kernel == Kernel::Gaussian || self.form != FormChoice::Auto;
         check(
             "kernel",
@@ -219,15 +235,20 @@ impl Learner for Svml {
     /// The metric alone; [`Model::fit`](crate::Model::fit) keeps the SVM and C that belong to it.
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
+        let approach = Approach::of(sample, self, self.memory());
         if let FormChoice::Fixed(form) = self.form {
-            let fit = learn_form(sample, form, self, run)?;
+            let params = Svml { landmarks: approach.learning(), ..self.clone() };
+            let fit = learn_form(sample, form, &params, run)?;
             return Ok(Learned { best: fit.best, ..Learned::new(fit.metric, fit.trace, fit.stop) });
         }
-        let mean = members::learn(sample, self, run)?;
+        let mean = members::learn(sample, self, approach, run)?;
         let metrics = mean.members.iter().map(|member| (member.weight, &member.fit.metric));
         Ok(Learned::new(Metric::mean(metrics)?, mean.trace, mean.stop))
     }
 }
+
+/// With landmarks, a start from gradients is taken from so many rows.
+const GRADIENT_ROWS: usize = 4000;
 
 /// Learns metric, C and SVMs of one form.
 pub(crate) fn learn_form(
@@ -236,8 +257,16 @@ pub(crate) fn learn_form(
     params: &Svml,
     run: &mut Run<'_>,
 ) -> Result<SvmlFit> {
-    let from = match params.init {
-        Init::Gradients => Some(gradient_start::start(sample, form, params, run)?),
+    let from = match (params.init, params.landmarks) {
+        // Directions need few rows.
+        (Init::Gradients, LandmarkChoice::Count(_)) => {
+            let few = sample.some(GRADIENT_ROWS);
+            let exact = Svml { landmarks: LandmarkChoice::Exact, ..params.clone() };
+            let SvmlFit { metric, cost, .. } =
+                gradient_start::start(&few.sample()?, form, &exact, run)?;
+            Some(SvmlFit::start(metric, cost))
+        }
+        (Init::Gradients, _) => Some(gradient_start::start(sample, form, params, run)?),
         _ => None,
     };
     descend(sample, form, params, from, run)

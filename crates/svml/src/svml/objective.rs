@@ -5,18 +5,21 @@
 //! f(theta) = criterion(L, C) + lambda |L - L0|^2 / |L0|^2,     theta = (L / |L0|, log C)
 //! ```
 //!
-//! All variables are of order one. For a sphere the variable is log(1/sigma).
+//! All variables are of order one. For a sphere the variable is log(1/sigma); for the weights of the Laplacian kernel they
+//! are logarithms too.
 
 use std::time::{Duration, Instant};
 
+use super::approach::LandmarkChoice;
 use super::criterion::{Evaluation, PairFold, leave_one_out, validate_pairs};
 use super::{COST_RANGE, Svml};
-use crate::data::PairRows;
+use crate::data::{PairRows, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
+use crate::landmarks::{Evaluated, LandmarkSvms, Landmarks, RowBlocks};
 use crate::linalg::Matrix;
 use crate::loss::Loss;
-use crate::metric::{Form, Metric};
+use crate::metric::{Form, Kernel, Metric};
 use crate::optimise::Objective;
 use crate::run::Watch;
 use crate::svm::BinarySvm;
@@ -83,9 +86,54 @@ pub struct Point {
     pub evaluation: Evaluation,
 }
 
+/// What trains the SVMs.
+enum Trainer<'a> {
+    /// The kernel matrix.
+    Exact(Box<dyn Gram + 'a>),
+    /// Landmarks.
+    Landmarks(Box<LandmarkSvms<'a>>),
+}
+
+impl Trainer<'_> {
+    fn evaluate(
+        &mut self,
+        metric: &Metric,
+        problems: &Problems,
+        cost: f64,
+        loss: Loss,
+        starts: &[BinarySvm],
+    ) -> Result<Evaluation> {
+        match self {
+            Self::Exact(gram) => {
+                gram.set_metric(metric)?;
+                problems.evaluate(&**gram, cost, loss, starts)
+            }
+            Self::Landmarks(svms) => {
+                svms.set_metric(metric);
+                let Evaluated { loss, d_metric, d_log_cost } = svms.evaluate(cost, loss)?;
+                let outputs = |rows: fn(&PairFold) -> &PairRows| match problems {
+                    Problems::Folds(folds) => (folds.iter().enumerate())
+                        .map(|(p, fold)| svms.outputs(p, &rows(fold).index))
+                        .collect(),
+                    Problems::LeaveOneOut(_) => Vec::new(),
+                };
+                Ok(Evaluation {
+                    loss,
+                    d_metric,
+                    d_log_cost,
+                    svms: (0..svms.count()).map(|p| svms.svm(p)).collect(),
+                    train_outputs: outputs(|fold| &fold.train),
+                    valid_outputs: outputs(|fold| &fold.valid),
+                    residual: svms.residual(),
+                })
+            }
+        }
+    }
+}
+
 /// The validation loss as a function of theta.
 pub struct ValidationLoss<'a> {
-    gram: Box<dyn Gram + 'a>,
+    trainer: Trainer<'a>,
     problems: Problems,
     variables: Variables,
     loss: Loss,
@@ -96,19 +144,38 @@ pub struct ValidationLoss<'a> {
 }
 
 impl<'a> ValidationLoss<'a> {
-    /// On the rows of `x`, of which the first `trained` may be support rows, with L starting from `initial`.
+    /// On the rows of `x` with their classes, of which the first `trained` may be support rows, with L starting from
+    /// `initial`.
     pub fn new(
         x: &'a Matrix,
+        (class, classes): (&[usize], usize),
         trained: usize,
         problems: Problems,
         initial: Metric,
         params: &Svml,
         watch: &Watch,
     ) -> Result<Self> {
-        let gram = kernel::backend().gram(x, trained, &initial, params.kernel, watch)?;
+        // Two halves may be learned at the same time, and there is more than blocks of K.
+        let keep = params.memory() / 4;
+        let trainer = match (params.landmarks, &problems) {
+            (LandmarkChoice::Count(count), Problems::Folds(folds)) => {
+                let among = &class[..trained];
+                let landmarks = Landmarks::choose(x, among, classes, count, &initial, watch)?;
+                let blocks =
+                    RowBlocks::new(x, class, classes, landmarks, params.kernel, &initial, watch);
+                let pairs = pairs(classes).into_iter().cycle();
+                let problems =
+                    pairs.zip(folds).map(|(pair, fold)| (pair, &fold.train, Some(&fold.valid)));
+                Trainer::Landmarks(Box::new(LandmarkSvms::new(blocks, keep, problems)))
+            }
+            _ => {
+                let backend = kernel::backend();
+                Trainer::Exact(backend.gram(x, trained, &initial, params.kernel, watch)?)
+            }
+        };
         let variables = Variables::new(initial, params);
         let (loss, starts, slowest) = (params.loss(), Vec::new(), Duration::ZERO);
-        Ok(Self { gram, problems, variables, loss, starts, last: None, slowest })
+        Ok(Self { trainer, problems, variables, loss, starts, last: None, slowest })
     }
 
     /// Starts the SVMs of the first evaluation from the support sets of others.
@@ -151,9 +218,8 @@ impl Objective for ValidationLoss<'_> {
         let Ok((metric, cost)) = self.variables.decode(theta) else {
             return Ok(f64::INFINITY);
         };
-        self.gram.set_metric(&metric)?;
         let starts = self.last.as_ref().map_or(&self.starts, |last| &last.evaluation.svms);
-        let evaluated = self.problems.evaluate(&*self.gram, cost, self.loss, starts);
+        let evaluated = self.trainer.evaluate(&metric, &self.problems, cost, self.loss, starts);
         let mut evaluation = match evaluated {
             // L is so large that rounding hides which rows are close: too far.
             Err(Error::NotPositiveDefinite { .. }) => return Ok(f64::INFINITY),
@@ -176,21 +242,31 @@ struct Variables {
     unit: f64,
     lambda: f64,
     learn_cost: bool,
+    /// Whether the variables are the logarithms of the values: of a width, and of the weights of the Laplacian kernel,
+    /// which would have a kink at zero.
+    logarithms: bool,
 }
+
+/// The least value that has a logarithm here, relative to the size of L0.
+const LEAST_VALUE: f64 = 1e-6;
 
 impl Variables {
     fn new(initial: Metric, params: &Svml) -> Self {
         let square: f64 = initial.relevance().iter().sum();
         let unit = (square / initial.rank() as f64).sqrt();
         let unit = if unit > 0.0 { unit } else { 1.0 };
-        Self { initial, unit, lambda: params.lambda, learn_cost: params.learn_cost }
+        let logarithms = match initial.form() {
+            Form::Sphere => true,
+            form => form == Form::Diagonal && params.kernel == Kernel::Laplacian,
+        };
+        Self { initial, unit, lambda: params.lambda, learn_cost: params.learn_cost, logarithms }
     }
 
     fn start(&self, cost: f64) -> Vec<f64> {
         let values = self.initial.values().iter();
-        let mut theta: Vec<f64> = match self.initial.form() {
-            Form::Sphere => values.map(|v| v.ln()).collect(),
-            _ => values.map(|v| v / self.unit).collect(),
+        let mut theta: Vec<f64> = match self.logarithms {
+            true => values.map(|v| v.abs().max(LEAST_VALUE * self.unit).ln()).collect(),
+            false => values.map(|v| v / self.unit).collect(),
         };
         theta.push(cost.ln());
         theta
@@ -198,9 +274,9 @@ impl Variables {
 
     fn decode(&self, theta: &[f64]) -> Result<(Metric, f64)> {
         let (log_cost, values) = theta.split_last().unwrap_or((&0.0, &[]));
-        let values = match self.initial.form() {
-            Form::Sphere => values.iter().map(|v| v.exp()).collect(),
-            _ => values.iter().map(|v| v * self.unit).collect(),
+        let values = match self.logarithms {
+            true => values.iter().map(|v| v.exp()).collect(),
+            false => values.iter().map(|v| v * self.unit).collect(),
         };
         let metric = Metric::new(self.initial.form(), self.initial.features(), values)?;
         Ok((metric, log_cost.exp().clamp(COST_RANGE.0, COST_RANGE.1)))
@@ -232,9 +308,9 @@ impl Variables {
     ) {
         let last = out.len() - 1;
         for (k, (out, d)) in out.iter_mut().zip(d_metric).enumerate() {
-            *out = match self.initial.form() {
-                Form::Sphere => d * metric.values()[k],
-                _ => d * self.unit,
+            *out = match self.logarithms {
+                true => d * metric.values()[k],
+                false => d * self.unit,
             };
         }
         // Where C is held, as given or at the end of its range, the loss does not depend on it.

@@ -5,9 +5,10 @@ use std::sync::{Mutex, OnceLock};
 
 use rayon::prelude::*;
 
-use super::{TILE_COLS, TILE_ROWS, sq_norms};
+use super::super::cross::Tiles;
+use super::{TILE_ROWS, sq_norms};
 use crate::linalg::{
-    LANES, Matrix, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each, four_abs_dists, four_products,
+    Matrix, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each, four_abs_dists, four_products,
     four_sq_dists,
 };
 use crate::metric::Kernel;
@@ -21,42 +22,6 @@ pub(super) enum Source<'a> {
     Differences { z: Tiles, rows: usize, kernel: Kernel },
     /// Squared Euclidean distances between all rows, and what they are multiplied by.
     Distances { sq: &'a [f64], scale: f64 },
-}
-
-/// Rows in tiles that stay in the cache, each coordinate by coordinate, the last filled up with zeros.
-pub(super) struct Tiles {
-    data: Vec<f64>,
-    /// Rows in a tile, and coordinates of a row.
-    width: usize,
-    d: usize,
-}
-
-impl Tiles {
-    fn new(z: &Matrix) -> Self {
-        let d = z.cols();
-        let width = (TILE_ENTRIES / d.max(1)).clamp(LEAST_WIDTH, TILE_COLS).min(z.rows().max(1));
-        let width = width.next_multiple_of(LANES);
-        let mut data = vec![0.0; z.rows().div_ceil(width) * d * width];
-        for (i, row) in z.iter_rows().enumerate() {
-            let start = i / width * d * width + i % width;
-            data[start..].iter_mut().step_by(width).zip(row).for_each(|(out, z)| *out = *z);
-        }
-        Self { data, width, d }
-    }
-
-    /// `factor` times the rows of some columns, four at a time, coordinate by coordinate; the last row may be there
-    /// twice.
-    fn fours(&self, columns: &[usize], factor: f64) -> Vec<Vec<f64>> {
-        let four = |four: &[usize]| {
-            let column = |c: usize| four[c.min(four.len() - 1)];
-            (0..4 * self.d).map(|f| factor * self.coordinate(column(f % 4), f / 4)).collect()
-        };
-        columns.chunks(4).map(four).collect()
-    }
-
-    fn coordinate(&self, i: usize, k: usize) -> f64 {
-        self.data[(i / self.width * self.d + k) * self.width + i % self.width]
-    }
 }
 
 impl Source<'_> {
@@ -83,8 +48,7 @@ impl Source<'_> {
             Self::Mapped { z, norms } => {
                 let factors = z.fours(columns, -2.0);
                 let mut products = vec![0.0; 4 * z.width];
-                for (t, norms_of_tile) in norms.chunks(z.width).enumerate() {
-                    let tile = &z.data[t * z.d * z.width..(t + 1) * z.d * z.width];
+                for (tile, norms_of_tile) in z.iter().zip(norms.chunks(z.width)) {
                     let fours = columns.chunks(4).zip(out.chunks_mut(4)).zip(&factors);
                     for ((columns, out), factors) in fours {
                         four_products(&mut products, factors, tile, z.width);
@@ -101,7 +65,7 @@ impl Source<'_> {
             Self::Differences { z, rows, kernel } => {
                 let points = z.fours(columns, 1.0);
                 let mut distances = vec![0.0; 4 * z.width];
-                for (t, tile) in z.data.chunks_exact((z.d * z.width).max(1)).enumerate() {
+                for (t, tile) in z.iter().enumerate() {
                     let count = z.width.min(rows - t * z.width);
                     for (points, out) in points.iter().zip(out.chunks_mut(4)) {
                         match kernel {
@@ -131,10 +95,6 @@ impl Source<'_> {
         }
     }
 }
-
-/// Values in a tile, and its least number of rows.
-const TILE_ENTRIES: usize = 1 << 15;
-const LEAST_WIDTH: usize = 64;
 
 /// K between all rows and those of them that may become support vectors.
 pub(super) struct Columns<'a> {

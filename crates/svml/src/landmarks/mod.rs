@@ -1,0 +1,31 @@
+//! SVMs on landmarks, for more rows than a kernel matrix holds: beyond the paper.
+//!
+//! ```text
+//! f(x) = sum_j alpha_j k(x, z_j) + b     over m landmarks z_j, rows of the training data
+//!
+//! min over alpha, b   1/2 alpha' K_mm alpha + C sum_i w_i/2 max(0, 1 - y_i f_i)^2,    f = K_nm alpha + b
+//! ```
+//!
+//! It is the SVM of equations (1) to (3) with f confined to what the landmarks span; if every row is a landmark it is that
+//! SVM. Of the rows only sums are needed ([`blocks`]): K_nm is never there as a whole, and time grows
+//! with the number of rows.
+//!
+//! | | here |
+//! |---|---|
+//! | which rows are landmarks | `choose` |
+//! | sums over blocks of rows | `blocks` |
+//! | Newton's method in m dimensions | `newton` |
+//! | the validation loss and its gradient in L and C | `gradient` |
+//!
+//! The SVM of a pair of classes has the landmarks of these two classes only. All pairs, and all folds, share the blocks of
+//! K, and Newton's steps of all of them are taken together.
+
+mod blocks;
+mod choose;
+mod gradient;
+mod newton;
+
+pub use blocks::RowBlocks;
+pub use choose::Landmarks;
+pub use gradient::Evaluated;
+pub use newton::LandmarkSvms;

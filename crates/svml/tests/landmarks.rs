@@ -1,0 +1,324 @@
+//! SVMs on landmarks: against the exact SVM, and their gradients against finite differences.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use svml::internals::landmarks::{LandmarkSvms, Landmarks, RowBlocks};
+use svml::internals::loss::{Loss, Surrogate};
+use svml::internals::multiclass::solve_pair;
+use svml::internals::{LabelledRows, PairRows, Watch, kernel, pairs};
+use svml::{
+    Dataset, Error, Form, Generator, Kernel, LandmarkChoice, Matrix, Metric, Model, Run, Stop, Svml,
+};
+
+/// Rows that overlap, of some classes, with weights.
+fn rows(n: usize, d: usize, classes: usize) -> (Matrix, LabelledRows) {
+    let value = |i: usize, k: usize| ((i * 37 + k * 101 + i * i % 29) as f64 * 0.713).sin();
+    let x = Matrix::from_fn(n, d, |i, k| {
+        1.5 * value(i, k) + 0.8 * ((i % classes) as f64) * (k == 0) as u8 as f64
+    });
+    let class = (0..n).map(|i| i % classes).collect();
+    let weight = (0..n).map(|i| 0.5 + (i % 5) as f64 * 0.4).collect();
+    (x, LabelledRows { index: (0..n).collect(), class, weight })
+}
+
+fn part(rows: &LabelledRows, keep: impl Fn(usize) -> bool) -> LabelledRows {
+    let chosen: Vec<usize> = (0..rows.index.len()).filter(|&i| keep(i)).collect();
+    LabelledRows {
+        index: chosen.iter().map(|&i| rows.index[i]).collect(),
+        class: chosen.iter().map(|&i| rows.class[i]).collect(),
+        weight: chosen.iter().map(|&i| rows.weight[i]).collect(),
+    }
+}
+
+fn metric(form: Form, d: usize) -> Metric {
+    // The diagonal of L is large, so that rows do not come close to each other.
+    let on_diagonal = |k: usize| match form {
+        Form::Full | Form::Rank(_) => f64::from(u8::from(k / d == k % d)),
+        _ => 1.0,
+    };
+    let value = |k: usize| 0.5 * on_diagonal(k) + 0.1 * (k as f64 * 1.7).sin();
+    let values = (0..form.len(d)).map(value).collect();
+    Metric::new(form, d, values).unwrap()
+}
+
+const ALL: [(Kernel, Form); 8] = [
+    (Kernel::Gaussian, Form::Sphere),
+    (Kernel::Gaussian, Form::Diagonal),
+    (Kernel::Gaussian, Form::Full),
+    (Kernel::Gaussian, Form::Rank(2)),
+    (Kernel::Exponential, Form::Sphere),
+    (Kernel::Exponential, Form::Diagonal),
+    (Kernel::Laplacian, Form::Sphere),
+    (Kernel::Laplacian, Form::Diagonal),
+];
+
+fn svms<'a>(
+    x: &'a Matrix,
+    all: &LabelledRows,
+    classes: usize,
+    count: usize,
+    (kernel, metric): (Kernel, &Metric),
+    folds: &[(PairRows, PairRows)],
+) -> LandmarkSvms<'a> {
+    let watch = Watch::default();
+    let landmarks = Landmarks::choose(x, &all.class, classes, count, metric, &watch).unwrap();
+    let blocks = RowBlocks::new(x, &all.class, classes, landmarks, kernel, metric, &watch);
+    let problems = pairs(classes).into_iter().cycle().zip(folds);
+    let problems = problems.map(|(pair, (t, v))| (pair, t, Some(v)));
+    LandmarkSvms::new(blocks, 1 << 30, problems).tolerance(1e-20)
+}
+
+fn folds(all: &LabelledRows, classes: usize) -> Vec<(PairRows, PairRows)> {
+    let of = |first: bool| {
+        let train = part(all, move |i| (i / 3 % 2 == 0) == first);
+        let valid = part(all, move |i| (i / 3 % 2 == 0) != first);
+        let both = move |pair| (train.of_pair(pair), valid.of_pair(pair));
+        pairs(classes).into_iter().map(both).collect::<Vec<_>>()
+    };
+    [of(true), of(false)].concat()
+}
+
+#[test]
+fn with_every_row_a_landmark_it_is_the_exact_svm() {
+    for (kernel, form) in ALL {
+        for (n, classes) in [(150, 2), (160, 4)] {
+            let (x, all) = rows(n, 4, classes);
+            let metric = metric(form, 4);
+            let folds = folds(&all, classes);
+            for cost in [0.1, 3.0, 100.0] {
+                let mut svms = svms(&x, &all, classes, n, (kernel, &metric), &folds);
+                let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
+                svms.evaluate(cost, loss).unwrap();
+                let gram =
+                    kernel::backend().gram(&x, n, &metric, kernel, &Watch::default()).unwrap();
+                for (p, (train, valid)) in folds.iter().enumerate() {
+                    let exact = solve_pair(&*gram, train, cost, None).unwrap();
+                    let svm = &exact.svm;
+                    let mut h = gram.multiply(&valid.index, &svm.support, &svm.beta);
+                    h.iter_mut().for_each(|h| *h += svm.bias);
+                    let trained = svms.outputs(p, &train.index);
+                    let validated = svms.outputs(p, &valid.index);
+                    let both = trained.iter().zip(&exact.outputs).chain(validated.iter().zip(&h));
+                    let worst = both.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                    assert!(worst < 1e-8, "{kernel} {form} {classes} C={cost}: {worst:e}");
+                    let own = svms.svm(p);
+                    let again = gram.multiply(&train.index, &own.support, &own.beta);
+                    let worst = again.iter().zip(&trained);
+                    let worst = worst.map(|(a, b)| (a + own.bias - b).abs()).fold(0.0, f64::max);
+                    assert!(worst < 1e-9, "{kernel} {form} {classes} C={cost}: {worst:e}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    for (kernel, form) in ALL {
+        for (surrogate, classes) in [(Surrogate::SquaredHinge, 2), (Surrogate::Logistic, 3)] {
+            let (x, all) = rows(180, 4, classes);
+            let start = metric(form, 4);
+            let folds = folds(&all, classes);
+            let loss = Loss { surrogate, steepness: 2.0 };
+            let mut svms = svms(&x, &all, classes, 30, (kernel, &start), &folds);
+            let mut at = |values: &[f64], cost: f64| {
+                svms.set_metric(&Metric::new(form, 4, values.to_vec()).unwrap());
+                svms.evaluate(cost, loss).unwrap()
+            };
+            let cost = 2.0;
+            let here = at(start.values(), cost);
+            let h = 1e-5;
+            let close = |a: f64, b: f64, what: &str| {
+                assert!(
+                    (a - b).abs() < 1e-6 * (1.0 + b.abs()),
+                    "{kernel} {form} {classes} {what}: {a} {b}"
+                );
+            };
+            for k in 0..start.values().len() {
+                let moved = |by: f64| {
+                    let mut values = start.values().to_vec();
+                    values[k] += by;
+                    values
+                };
+                let difference = (at(&moved(h), cost).loss - at(&moved(-h), cost).loss) / (2.0 * h);
+                close(here.d_metric[k], difference, "L");
+            }
+            let up = at(start.values(), cost * h.exp()).loss;
+            let down = at(start.values(), cost * (-h).exp()).loss;
+            close(here.d_log_cost, (up - down) / (2.0 * h), "log C");
+        }
+    }
+}
+
+fn choose(x: &Matrix, class: &[usize], classes: usize, count: usize) -> Landmarks {
+    let metric = Metric::isotropic(Form::Sphere, x.cols(), 0.7).unwrap();
+    Landmarks::choose(x, class, classes, count, &metric, &Watch::default()).unwrap()
+}
+
+#[test]
+fn equal_rows_are_one_landmark() {
+    // Ten different rows, 30 times each, in two classes.
+    let x = Matrix::from_fn(600, 2, |i, k| ((i % 10) * (k + 1)) as f64 * 0.3);
+    let class: Vec<usize> = (0..600).map(|i| i / 300).collect();
+    let landmarks = choose(&x, &class, 2, 100);
+    assert_eq!(landmarks.starts, [0, 10, 20]);
+    for rows in [&landmarks.rows[..10], &landmarks.rows[10..]] {
+        let mut different: Vec<usize> = rows.iter().map(|row| row % 10).collect();
+        different.sort_unstable();
+        assert_eq!(different, (0..10).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_rare_class_keeps_its_rows() {
+    let x = Matrix::from_fn(5000, 3, |i, k| ((i * (k + 3)) as f64 * 0.37).sin());
+    let class: Vec<usize> = (0..5000).map(|i| usize::from(i % 500 == 7)).collect();
+    let landmarks = choose(&x, &class, 2, 200);
+    assert_eq!(landmarks.starts, [0, 190, 200]);
+    assert_eq!(choose(&x, &class, 2, 200), landmarks);
+    // All rows, if there are no more.
+    assert_eq!(choose(&x, &class, 2, 6000).rows.len(), 5000);
+}
+
+/// Blocks that are computed again, other numbers of threads: the same bits.
+#[test]
+fn neither_memory_nor_threads_change_a_bit() {
+    let (x, all) = rows(5000, 4, 3);
+    let metric = metric(Form::Diagonal, 4);
+    let folds = folds(&all, 3);
+    let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
+    let evaluated = |memory: u64, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let landmarks = choose(&x, &all.class, 3, 120);
+            let watch = Watch::default();
+            let kernel = Kernel::Exponential;
+            let blocks = RowBlocks::new(&x, &all.class, 3, landmarks, kernel, &metric, &watch);
+            let problems = pairs(3).into_iter().cycle().zip(&folds);
+            let problems = problems.map(|(pair, (t, v))| (pair, t, Some(v)));
+            let mut svms = LandmarkSvms::new(blocks, memory, problems);
+            let evaluated = svms.evaluate(1.5, loss).unwrap();
+            (evaluated, (0..svms.count()).map(|p| svms.svm(p)).collect::<Vec<_>>())
+        })
+    };
+    let first = evaluated(u64::MAX, 1);
+    for (memory, threads) in [(0, 1), (1 << 21, 1), (u64::MAX, 2), (0, 3), (1 << 21, 8)] {
+        assert!(evaluated(memory, threads) == first, "{memory} bytes, {threads} threads");
+    }
+}
+
+/// Rows of two classes whose boundary is curved in three of five columns.
+fn generated(rows: usize) -> Dataset {
+    let mut state = rows as u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / f64::from(1 << 22) - 2.0
+    };
+    let x = Matrix::from_fn(rows, 5, |_, _| random());
+    let side = |x: &[f64]| x[0] * x[1] + x[2] + 0.2 * random() > 0.0;
+    let class: Vec<usize> = x.iter_rows().map(side).map(usize::from).collect();
+    Dataset::new(x, &class).unwrap()
+}
+
+fn params(landmarks: usize) -> Svml {
+    Svml { landmarks: LandmarkChoice::Count(landmarks), ..Svml::default() }
+}
+
+#[test]
+fn a_model_on_landmarks_is_a_model() {
+    let (train, test) = (generated(1200), generated(3000));
+    let model = Model::fit(&train, params(100)).unwrap();
+    let exact = Model::fit(&train, Svml::default()).unwrap();
+    let landmarks = model.report().landmarks.unwrap();
+    assert_eq!((landmarks.learned, landmarks.in_model), (100, Some(100)));
+    assert_eq!(exact.report().landmarks, None);
+    for member in model.members() {
+        let used = member.beta().as_slice().iter().filter(|beta| **beta != 0.0).count();
+        assert!(used <= 100, "{used}");
+    }
+    let errors = [&model, &exact].map(|model| model.error_rate(&test).unwrap());
+    assert!(errors[0] < errors[1] + 0.03, "{errors:?}");
+    let honest = model.report().honest.unwrap();
+    assert!((honest.error - errors[0]).abs() < 0.05, "{honest:?} {errors:?}");
+    let p = model.probabilities(test.x()).unwrap();
+    assert!(p.iter_rows().all(|p| (p[0] + p[1] - 1.0).abs() < 1e-12));
+    let bytes = model.to_bytes().unwrap();
+    assert!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap() == bytes);
+    // A limit on memory changes nothing else.
+    let little = Svml { memory_limit: Some(1 << 16), ..params(100) };
+    let little = Model::fit(&train, little).unwrap();
+    assert_eq!(little.decision(test.x()).unwrap(), model.decision(test.x()).unwrap());
+}
+
+/// Without outputs of other rows to calibrate by, half of the rows calibrate the other.
+#[test]
+fn one_form_without_cross_fitting_has_probabilities() {
+    let (train, test) = (generated(800), generated(2000));
+    let params = Svml { form: Form::Diagonal.into(), cross_fit: false, ..params(80) };
+    let model = Model::fit(&train, params).unwrap();
+    assert!(model.report().honest.is_none());
+    let labels: Vec<&str> = test.y().iter().map(|&y| test.classes()[y].as_str()).collect();
+    let measures = model.measure(test.x(), &labels).unwrap();
+    assert!(measures.log_loss.unwrap() < 0.6, "{measures:?}");
+}
+
+#[test]
+fn several_classes_one_of_them_rare() {
+    let x = Matrix::from_fn(900, 2, |i, k| {
+        let centre = [[0.0, 0.0], [2.0, 0.5], [0.5, 2.5]][if i % 90 == 0 { 2 } else { i % 2 }];
+        centre[k] + 0.5 * ((i * (k + 2)) as f64 * 1.37).sin()
+    });
+    let class: Vec<usize> = (0..900).map(|i| if i % 90 == 0 { 2 } else { i % 2 }).collect();
+    let data = Dataset::new(x, &class).unwrap();
+    let model = Model::fit(&data, params(60)).unwrap();
+    assert!(model.error_rate(&data).unwrap() < 0.02);
+    let predicted = model.predict(data.x()).unwrap();
+    assert!(predicted.iter().zip(&class).filter(|(_, c)| **c == 2).all(|(p, _)| *p == 2));
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_there_is() {
+    let data = generated(3000);
+    let mut steps = 0;
+    let mut run = Run::new().observer(|_| {
+        steps += 1;
+        if steps == 4 {
+            std::ops::ControlFlow::Break(())
+        } else {
+            std::ops::ControlFlow::Continue(())
+        }
+    });
+    let model = Model::fit_with(&data, params(100), &mut run).unwrap();
+    drop(run);
+    assert_eq!(model.report().stop, Some(Stop::Interrupted));
+    assert!(model.error_rate(&data).unwrap() < 0.4);
+    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let error = Model::fit_with(&data, params(100), &mut Run::new().interrupt(flag)).unwrap_err();
+    assert!(matches!(error, Error::Interrupted));
+}
+
+#[test]
+fn how_many_landmarks_is_written_and_read() {
+    for text in ["auto", "exact", "750"] {
+        assert_eq!(text.parse::<LandmarkChoice>().unwrap().to_string(), text);
+    }
+    for bad in ["", "0", "-1", "some"] {
+        let error = bad.parse::<LandmarkChoice>().unwrap_err().to_string();
+        assert!(error.contains("at least 1"), "{error}");
+    }
+    let method: svml::Method = "svml:landmarks=300".parse().unwrap();
+    assert_eq!(method.to_string().parse::<svml::Method>().unwrap(), method);
+}
+
+/// The generated classes lie along two directions that are no columns.
+#[test]
+fn few_directions_are_found_through_landmarks() {
+    let of = |rows: usize, seed: u64| {
+        Generator { rows, seed, ..Generator::default() }.generate().unwrap()
+    };
+    let (train, test) = (of(2500, 2).data, of(2500, 3).data);
+    let model = Model::fit(&train, params(300)).unwrap();
+    assert!(matches!(model.metric().form(), Form::Rank(_)), "{model}");
+    assert!(model.error_rate(&test).unwrap() < 0.1);
+}
