@@ -58,7 +58,7 @@ fn in_python(remedy: Remedy) -> String {
         }
         Remedy::UseCodes => "encode categories before (sklearn.preprocessing.OrdinalEncoder)",
         Remedy::RaiseMemoryLimit => {
-            "raise memory_limit if the computer has that much, or use fewer rows"
+            "raise memory_limit if the computer has that much, use fewer rows, or train on landmarks, which need no such matrix (landmarks=2000, with the default validation)"
         }
         Remedy::LowerCost => "keep C small: lower C_init, with learn_C=False",
         Remedy::MoreTime => "raise time_limit",

@@ -73,8 +73,14 @@ DOC = f"""Parameters
         How much the rows of each class count: by label, or inversely to the weight of the class.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds. The same number gives the same model, bit for bit; None draws one.
-    memory_limit : int, default=8589934592
-        Most bytes for kernel matrices. What would need more is refused with a MemoryError.{PARAMETERS}
+    landmarks : "auto", "exact" or int, default="auto"
+        Whether SVMs are trained on landmarks, rows that stand for all others, so that time and memory grow with the
+        number of rows only: "auto" is exact up to about 5,000 rows and goes through landmarks beyond, "exact" has none,
+        whatever it costs, and a number is the most landmarks that the SVMs of the model have. With
+        ``validation="loo"`` everything is exact.
+    memory_limit : int or None, default=None
+        Most bytes for kernel matrices and what is computed from them; None is three quarters of what the computer, or
+        the container it runs in, has free. Exact SVMs that would need more are refused with a MemoryError.{PARAMETERS}
 
     Attributes
     ----------
@@ -93,9 +99,12 @@ DOC = f"""Parameters
         The SVMs that were compared, each with kernel, form, n_components (None unless low_rank), cost (C), error on
         rows that were not used to learn it, weight in the mean, and whether it was chosen, that is, is part of it; empty
         if the form was given.
+    landmarks_ : dict or None
+        Through how many landmarks the fit went: ``learned``, while metric and C were learned, and ``in_model``, in each
+        SVM of the model, which is None if these are exact. None if everything was exact.
     support_ : ndarray of shape (n_SV,)
         Rows of the training data that are support vectors, of any SVM, class after class; of identical rows the
-        first.
+        first. Those of SVMs on landmarks are the landmarks.
     support_vectors_ : ndarray of shape (n_SV, n_features)
         The support vectors.
     n_support_ : ndarray of shape (n_classes,)
@@ -176,7 +185,8 @@ class SVML(Estimator):
         cross_fit: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: int | np.random.RandomState | None = 0,
-        memory_limit: int = 8 << 30,
+        landmarks: int | str = "auto",
+        memory_limit: int | None = None,
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -200,6 +210,7 @@ class SVML(Estimator):
         self.cross_fit = cross_fit
         self.class_weight = class_weight
         self.random_state = random_state
+        self.landmarks = landmarks
         self.memory_limit = memory_limit
         self.time_limit = time_limit
         self.callbacks = callbacks
@@ -281,6 +292,8 @@ class SVML(Estimator):
             name, _, folds = ours["validation"].partition("=")
             words = {library: word for word, library in VALIDATION.items()}
             ours["validation"] = int(folds) if folds else words[name]
+        if ours.get("landmarks", "auto") not in ("auto", "exact"):
+            ours["landmarks"] = int(ours["landmarks"])
         weights = ours.get("class_weight")
         if weights == "none":
             ours["class_weight"] = None
@@ -335,6 +348,12 @@ class SVML(Estimator):
             form, rank = form_of(candidate["form"])
             found.append({**candidate, "form": form, "n_components": rank})
         return found
+
+    @property
+    def landmarks_(self) -> dict[str, int | None] | None:
+        """Through how many landmarks the fit went; None if everything was exact."""
+        landmarks = self._fitted().report.get("landmarks")
+        return None if landmarks is None else dict(landmarks)
 
     @property
     def support_(self) -> NDArray[np.intp]:

@@ -1,5 +1,6 @@
 """The estimators as parts of scikit-learn's machinery, and what their attributes mean."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 import sklearn
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -497,6 +499,44 @@ def test_bad_data_are_named(small):
         SVMLClassifier().fit(X, y, sample_weight=np.full(len(y), 1e-30))
     with pytest.raises(MemoryError, match="raise memory_limit if the computer has that much"):
         SVMLClassifier(memory_limit=1000).fit(X, y)
+    # The way out that the message names.
+    with pytest.raises(MemoryError, match="landmarks=2000"):
+        SVMLClassifier(memory_limit=1000).fit(X, y)
+    assert SVMLClassifier(memory_limit=1000, landmarks=2000).fit(X, y).score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("landmarks", [50, np.int64(50)])
+def test_landmarks(landmarks, tmp_path):
+    X, y = make_classification(n_samples=300, n_features=5, class_sep=2.0, random_state=0)
+    model = SVMLClassifier(form="diagonal", landmarks=landmarks).fit(X, y)
+    assert model.landmarks_ == {"learned": 50, "in_model": 50}
+    assert model.support_.shape == (50,) and model.n_support_.sum() == 50
+    assert model.score(X, y) > 0.9
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied.decision_function(X), model.decision_function(X))
+    assert copied.landmarks_ == model.landmarks_ and copied.landmarks == 50
+    model.save(tmp_path / "model.svml")
+    loaded = SVMLClassifier.load(tmp_path / "model.svml")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.landmarks_ == model.landmarks_
+    assert loaded.landmarks == 50 and type(loaded.landmarks) is int
+
+
+def test_few_rows_are_exact(small, tmp_path):
+    X, y = small
+    auto, exact = (SVMLClassifier(landmarks=landmarks).fit(X, y) for landmarks in ("auto", "exact"))
+    assert auto.landmarks_ is None and exact.landmarks_ is None
+    np.testing.assert_array_equal(auto.decision_function(X), exact.decision_function(X))
+    exact.save(tmp_path / "model.svml")
+    loaded = SVMLClassifier.load(tmp_path / "model.svml")
+    assert loaded.landmarks == "exact" and loaded.memory_limit is None
+
+
+@pytest.mark.parametrize("landmarks", [0, -1, 2.5, True, None, "many"])
+def test_landmarks_that_are_none(landmarks, small):
+    message = "'landmarks' parameter of SVMLClassifier must be auto, exact or a number of at least 1"
+    with pytest.raises(InvalidParameterError, match=message):
+        SVMLClassifier(landmarks=landmarks).fit(*small)
 
 
 def test_arithmetic_that_fails_is_no_fault_of_the_data(small):

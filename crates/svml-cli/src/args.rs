@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use svml::data::{Categories, Delimiter, Format, Missing};
-use svml::{ClassWeight, Criterion, FormChoice, Kernel};
+use svml::{ClassWeight, Criterion, FormChoice, Kernel, LandmarkChoice};
 
 use crate::method::{self, MethodArg, MethodList};
 
@@ -156,8 +156,17 @@ pub struct Learning {
     /// model [default: 0]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Most memory for kernel matrices and their factorisations, in bytes or with a unit, such as 4GiB or 500MB
-    /// [default: 8GiB]
+    /// Train SVMs on at most M landmarks, rows that stand for all others, so that time and memory grow with the number
+    /// of rows only: a number of at least 1; auto, which is exact up to about 5000 rows and about 2000 landmarks beyond; or
+    /// exact. The criterion leave_one_out is always exact [default: auto]
+    #[arg(long, value_parser = parsed::<LandmarkChoice>, value_name = "M", conflicts_with = "exact")]
+    pub landmarks: Option<LandmarkChoice>,
+    /// Train exact SVMs however many rows there are, as --landmarks exact: time grows with the cube of the number of rows,
+    /// memory with its square
+    #[arg(long)]
+    pub exact: bool,
+    /// Most memory for kernel matrices and what is computed from them, in bytes or with a unit, such as 4GiB or 500MB
+    /// [default: three quarters of what the computer, or the container it runs in, has free]
     #[arg(long, value_parser = method::bytes, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
     /// Set any parameter of the method, such as --set lambda=0.1; the option can be repeated. `svml parameters

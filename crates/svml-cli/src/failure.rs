@@ -147,7 +147,7 @@ pub fn remedy_words(remedy: Remedy) -> String {
             "look for values that are wrong or far too large, and rescale or remove such columns"
         }
         Remedy::RaiseMemoryLimit => {
-            "raise --memory-limit if the computer has that much, or use fewer rows"
+            "raise --memory-limit if the computer has that much, use fewer rows, or train with the default method and --landmarks 2000, which needs no such matrix"
         }
         Remedy::UseLessData => "use fewer rows or columns",
         Remedy::LowerCost => {

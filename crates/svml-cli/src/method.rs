@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
-use svml::{ClassWeight, Error, Form, FormChoice, Kernel, Method, Svml};
+use svml::{ClassWeight, Error, Form, FormChoice, Kernel, LandmarkChoice, Method, Svml};
 
 use crate::args::Learning;
 use crate::failure::Failure;
@@ -274,6 +274,13 @@ fn dedicated(learning: &Learning) -> Vec<Setting> {
     }
     if let Some(weight) = &learning.class_weight {
         settings.push(Setting::new("--class-weight", "class_weight", json!(weight)));
+    }
+    if learning.exact {
+        settings.push(Setting::new("--exact", "landmarks", json!(LandmarkChoice::Exact)));
+    }
+    if let Some(landmarks) = learning.landmarks {
+        let option = format!("--landmarks {landmarks}");
+        settings.push(Setting::new(&option, "landmarks", json!(landmarks)));
     }
     if let Some(bytes) = learning.memory_limit {
         settings.push(Setting::new("--memory-limit", "memory_limit", json!(bytes)));

@@ -195,8 +195,11 @@ pub fn summary(model: &Model, seconds: f64) -> String {
     };
     text.push_str(&svms(model));
     text.push_str(&learning(model));
-    if let Some(honest) = &report.honest {
+    if let Some(landmarks) = &report.landmarks {
         // Writing to a string cannot fail.
+        let _ = writeln!(text, "How it was computed: {landmarks}.");
+    }
+    if let Some(honest) = &report.honest {
         let (own, others) = (with_error(honest), guessing(honest));
         let _ = writeln!(text, "Error on {CROSS_FITTED}: {own}; {others}.");
         if honest.is_no_better_than_guessing() {
@@ -206,8 +209,8 @@ pub fn summary(model: &Model, seconds: f64) -> String {
     let _ = match classifier {
         Classifier::Svms => {
             let of = if is_mean(model) { " of at least one SVM" } else { "" };
-            let count = model.support_rows().len();
-            writeln!(text, "{count} of {rows} rows are support vectors{of}.")
+            let (count, kept) = (model.support_rows().len(), kept_rows(model));
+            writeln!(text, "{count} of {rows} rows are {kept}{of}.")
         }
         Classifier::Neighbours { k } => {
             writeln!(
@@ -224,6 +227,20 @@ pub fn summary(model: &Model, seconds: f64) -> String {
         let _ = writeln!(text, "Features that count most: {top}.");
     }
     text
+}
+
+/// Whether SVMs of the model have landmarks in place of support vectors.
+fn on_landmarks(model: &Model) -> bool {
+    model.report().landmarks.is_some_and(|landmarks| landmarks.in_model.is_some())
+}
+
+/// What the rows are that SVMs are made of. Of the members of a mean some may be exact.
+fn kept_rows(model: &Model) -> &'static str {
+    match (on_landmarks(model), is_mean(model)) {
+        (false, _) => "support vectors",
+        (true, true) => "landmarks or support vectors",
+        (true, false) => "landmarks",
+    }
 }
 
 /// Which rows the error of a model is that of.
@@ -353,6 +370,9 @@ pub fn details(model: &Model, name: &str) -> String {
     for (label, value) in classifier_lines(model).into_iter().chain(learning_lines(model)) {
         line(label, &value);
     }
+    if let Some(landmarks) = &report.landmarks {
+        line("Computed", &landmarks.to_string());
+    }
     if !report.refitted {
         line("Trained in part", "the SVM was trained on part of the rows only");
     }
@@ -393,7 +413,15 @@ fn classifier_lines(model: &Model) -> Vec<(&'static str, String)> {
     let counts: Vec<String> = (model.classes().iter().zip(model.support_counts()))
         .map(|(class, count)| format!("{class} {count}"))
         .collect();
-    let support = ("Support vectors", format!("{count} ({})", listed(&counts)));
+    let listed_counts = listed(&counts);
+    let support = match (on_landmarks(model), is_mean(model)) {
+        (false, _) => ("Support vectors", format!("{count} ({listed_counts})")),
+        (true, false) => ("Landmarks", format!("{count} ({listed_counts})")),
+        (true, true) => {
+            let kept = format!("{count} rows are {} of at least one SVM", kept_rows(model));
+            ("Landmarks", format!("{kept} ({listed_counts})"))
+        }
+    };
     let metric = ("Metric", metric(model));
     match (model.members(), Classifier::of(model)) {
         ([only], _) => {
@@ -407,7 +435,7 @@ fn classifier_lines(model: &Model) -> Vec<(&'static str, String)> {
             vec![("SVMs", svms), ("Metric", mean), support]
         }
         ([], Classifier::Neighbours { k }) => {
-            let among = format!("among {count} distinct rows ({})", listed(&counts));
+            let among = format!("among {count} distinct rows ({listed_counts})");
             vec![metric, ("Classifier", format!("the {k} nearest neighbours {among}"))]
         }
         ([], _) => {
@@ -550,6 +578,7 @@ pub fn as_json(model: &Model) -> Value {
         "members": members,
         "cost": model.cost(),
         "honest": honest,
+        "landmarks": report.landmarks,
         "support_vectors": svm.then(|| model.support_rows().len()),
         "support_counts": svm.then(|| model.support_counts()),
         "relevance": relevance,

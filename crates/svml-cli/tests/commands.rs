@@ -7,7 +7,7 @@ use sandbox::{Sandbox, generated, table};
 use serde_json::Value;
 use svml::data::ReadOptions;
 use svml::internals::folds::random_split;
-use svml::{Dataset, Method, Model, Svml};
+use svml::{Dataset, Form, LandmarkChoice, Method, Model, Svml};
 
 /// The columns of a trace of svml.
 const TRACE: &str = "step,kernel,form,half,loss,train_error,valid_error,stopping_error,cost,support_vectors,step_length,seconds\n";
@@ -899,4 +899,76 @@ fn arrays_of_numpy_are_tables_without_a_header() {
     assert!(run.err.contains("no array of numpy"), "{}", run.err);
     let run = sandbox.svml(&["transform", "a.svml", "t.npy", "--output-format", "npy"]).code(2);
     assert!(run.err.contains("npy is read only"), "{}", run.err);
+}
+
+/// Small tables are exact unless landmarks are asked for; everything that says how a model came about then says so.
+#[test]
+fn landmarks_are_said_wherever_a_model_is_described() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(300));
+    let train = ["train", "t.csv", "-o", "m", "--form", "diagonal"];
+    let run = sandbox.svml(&[&train[..], &["--landmarks", "50"]].concat()).code(0);
+    let computed =
+        "metric and C were learned through 50 landmarks; the SVMs of the model have 50 landmarks";
+    assert!(run.out.contains(&format!("How it was computed: {computed}.")), "{}", run.out);
+    assert!(run.out.contains("50 of 300 rows are landmarks."), "{}", run.out);
+    let show = sandbox.svml(&["show", "m"]).code(0).out;
+    assert!(show.contains(&format!("Computed         {computed}\n")), "{show}");
+    assert!(show.contains("Landmarks        50 (inside "), "{show}");
+    assert!(!show.contains("Support vectors"), "{show}");
+    let value = json(&sandbox.svml(&["show", "m", "--json"]).code(0).out);
+    assert_eq!(value["landmarks"], serde_json::json!({"learned": 50, "in_model": 50}));
+    assert_eq!(value["method"]["svml"]["landmarks"], "50");
+    assert_eq!(value["support_vectors"], 50);
+    let data = Dataset::from_path(sandbox.path("t.csv"), &ReadOptions::default()).unwrap();
+    let params = Svml {
+        form: Form::Diagonal.into(),
+        landmarks: LandmarkChoice::Count(50),
+        ..Svml::default()
+    };
+    let expected = Model::fit(&data, params).unwrap();
+    assert!(std::fs::read(sandbox.path("m")).unwrap() == expected.to_bytes().unwrap());
+    let predicted = sandbox.svml(&["predict", "m", "t.csv"]).code(0).out;
+    assert_eq!(predicted.lines().skip(1).count(), 300, "{predicted}");
+    let exported = sandbox.svml(&["export", "m", "--to", "libsvm"]).code(0).out;
+    assert!(exported.contains("total_sv 50\n"), "{exported}");
+
+    // There are no more landmarks than rows.
+    let value =
+        json(&sandbox.svml(&[&train[..], &["--landmarks", "9999", "--json"]].concat()).code(0).out);
+    assert_eq!(value["landmarks"], serde_json::json!({"learned": 300, "in_model": 300}));
+
+    // Of the SVMs of a mean some might be exact.
+    sandbox.write("columns.csv", &columns(200));
+    let out =
+        sandbox.svml(&["train", "columns.csv", "-o", "mean", "--landmarks", "40"]).code(0).out;
+    assert!(out.contains("Learned the mean of "), "{out}");
+    assert!(out.contains("the SVMs of the model have 40 landmarks"), "{out}");
+    assert!(out.contains("rows are landmarks or support vectors of at least one SVM."), "{out}");
+    let show = sandbox.svml(&["show", "mean"]).code(0).out;
+    assert!(show.contains("landmarks or support vectors of at least one SVM (no "), "{show}");
+}
+
+#[test]
+fn an_exact_fit_has_no_landmarks() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(200));
+    let train = |output: &str, options: &[&str]| {
+        let args = ["train", "t.csv", "-o", output, "--form", "sphere", "--json", "-q"];
+        json(&sandbox.svml(&[&args[..], options].concat()).code(0).out)
+    };
+    // A small table is exact by default.
+    let (auto, exact) = (train("auto", &[]), train("exact", &["--exact"]));
+    assert_eq!(auto["method"]["svml"]["landmarks"], "auto");
+    assert_eq!(exact["method"]["svml"]["landmarks"], "exact");
+    for value in [&auto, &exact] {
+        assert_eq!(value["landmarks"], Value::Null);
+    }
+    assert_eq!(auto["cost"], exact["cost"]);
+    assert_eq!(train("same", &["--landmarks", "exact"])["method"], exact["method"]);
+    let show = sandbox.svml(&["show", "exact"]).code(0).out;
+    assert!(show.contains("Support vectors") && !show.contains("andmarks"), "{show}");
+    // Options that are shared: the grid has no landmarks and is left as it is.
+    let args = ["compare", "t.csv", "--splits", "2", "--landmarks", "30", "-q"];
+    sandbox.svml(&args).code(0);
 }

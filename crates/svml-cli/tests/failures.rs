@@ -34,6 +34,9 @@ fn wrong_usage_is_2() {
         &["train", "train.csv", "-o", "x", "--set", "lambda=0"],
         &["train", "train.csv", "-o", "x", "--set", "lambda"],
         &["train", "train.csv", "-o", "x", "--memory-limit", "much"],
+        &["train", "train.csv", "-o", "x", "--landmarks", "0"],
+        &["train", "train.csv", "-o", "x", "--landmarks", "50", "--exact"],
+        &["compare", "train.csv", "--landmarks", "50", "--exact"],
         &["train", "train.csv", "-o", "x", "--method", "knn:k=0"],
         &["svm-train"],
         &["svm-train", "-s", "1", "train.csv"],
@@ -44,6 +47,10 @@ fn wrong_usage_is_2() {
     }
     let run = sandbox.svml(&["train", "train.csv", "-o", "x", "--form", "cube"]);
     assert!(run.err.contains("sphere, diagonal, full or rank=R"), "{}", run.err);
+    let run = sandbox.svml(&["train", "train.csv", "-o", "x", "--landmarks", "0"]);
+    assert!(run.err.contains("'0'") && run.err.contains("a number of at least 1"), "{}", run.err);
+    let run = sandbox.svml(&["train", "train.csv", "-o", "x", "--landmarks", "50", "--exact"]);
+    assert!(run.err.contains("--landmarks") && run.err.contains("--exact"), "{}", run.err);
     assert!(!sandbox.path("x").exists());
 }
 
@@ -60,6 +67,8 @@ fn an_option_that_the_method_does_not_have_is_2_and_names_both() {
         (&["--method", "lmnn", "--form", "diagonal"], &["--form diagonal", "lmnn"]),
         (&["--method", "knn", "--class-weight", "balanced"], &["--class-weight", "knn"]),
         (&["--method", "knn", "--memory-limit", "1GiB"], &["--memory-limit", "knn"]),
+        (&["--method", "euclidean", "--landmarks", "50"], &["--landmarks 50", "euclidean"]),
+        (&["--method", "nca", "--exact"], &["--exact", "nca"]),
         (&["--method", "euclidean", "--paper"], &["--paper", "euclidean"]),
         (&["--set", "lamda=1"], &["--set lamda=1", "svml parameters svml"]),
         (&["--set", "lambda=much"], &["lambda = much", "a positive number"]),
@@ -83,11 +92,22 @@ fn too_little_memory_is_1_and_names_the_option_that_helps() {
     for method in ["svml", "euclidean", "nca"] {
         let train = ["train", "train.csv", "-o", "x", "--method", method, "--memory-limit"];
         let run = sandbox.svml(&[&train[..], &["300kB"]].concat()).code(1);
-        one_sentence(&run, &["train.csv", "more than the limit of 300000", "raise --memory-limit"]);
+        one_sentence(
+            &run,
+            &[
+                "train.csv",
+                "more than the limit of 293.0 KiB",
+                "raise --memory-limit",
+                "--landmarks",
+            ],
+        );
         assert!(!sandbox.path("x").exists());
         sandbox.svml(&[&train[..], &["1GiB"]].concat()).code(0);
         std::fs::remove_file(sandbox.path("x")).unwrap();
     }
+    // The way out that the message names.
+    let args = ["train", "train.csv", "-o", "x", "--memory-limit", "300kB", "--landmarks", "2000"];
+    sandbox.svml(&args).code(0);
 }
 
 /// Arithmetic that fails on data which can be read is no wrong usage.

@@ -92,8 +92,8 @@ fn interrupted(sandbox: &Sandbox, args: &[&str], wait: &str, signal: &str) -> Ru
 fn ctrl_c_during_a_long_fit_saves_the_best_so_far() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(9000));
-    // One thread, so that it is long on any computer.
-    let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
+    // Exact and on one thread, so that it is long on any computer.
+    let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1", "--exact"];
     let run = interrupted(&sandbox, &args, "gaussian sphere, loss", "-INT").code(130);
     assert!(run.err.contains("interrupted: finishing with the best so far"), "{}", run.err);
     assert!(run.err.contains("(press Ctrl-C again to quit immediately)"), "{}", run.err);

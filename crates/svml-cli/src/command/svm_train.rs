@@ -146,12 +146,15 @@ fn failed(file: &str, error: &Error) -> Failure {
         (Some(option), Error::Parameter { value, bound, .. }) => {
             usage(&format!("{option} {value} is not allowed: it must be {bound}"))
         }
-        _ => Failure::with_words(file, error, |remedy| match remedy {
+        _ => Failure::with_words(file, error, |remedy| {
+            match remedy {
             Remedy::RaiseMemoryLimit => {
-                "use fewer rows, or svml train, which has the option --memory-limit".to_owned()
+                "use fewer rows, leave out -g, so that the kernel is learned, which needs no such matrix for many rows, or use svml train, which has the option --memory-limit"
+                    .to_owned()
             }
             Remedy::LowerCost => "use a smaller C (-c)".to_owned(),
             remedy => remedy_words(remedy),
+        }
         }),
     }
 }
