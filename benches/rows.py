@@ -55,11 +55,17 @@ def generate(rows: int, seed: int, path: Path) -> None:
 
 def run(command: list, limit: float):
     """Seconds and peak megabytes of a process and what it printed; None if it took longer than the limit."""
+    # A process that starts others is ended with them.
     measure = (
-        "import resource, subprocess, sys\n"
-        "done = subprocess.run(sys.argv[2:], timeout=float(sys.argv[1]), stdout=subprocess.PIPE, text=True)\n"
+        "import os, resource, signal, subprocess, sys\n"
+        "done = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True, start_new_session=True)\n"
+        "try:\n"
+        "    printed = done.communicate(timeout=float(sys.argv[1]))[0]\n"
+        "except subprocess.TimeoutExpired:\n"
+        "    os.killpg(done.pid, signal.SIGKILL)\n"
+        "    raise\n"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)\n"
-        "print(done.stdout)\n"
+        "print(printed)\n"
         "sys.exit(done.returncode)"
     )
     started = time.perf_counter()
