@@ -322,3 +322,27 @@ fn few_directions_are_found_through_landmarks() {
     assert!(matches!(model.metric().form(), Form::Rank(_)), "{model}");
     assert!(model.error_rate(&test).unwrap() < 0.1);
 }
+
+/// Where memory does not allow both folds at a time, they are trained one after the other.
+#[test]
+fn folds_take_turns_where_memory_is_short() {
+    let data = generated(600);
+    let short = Svml { memory_limit: Some(16 * 600 * 600), ..Svml::default() };
+    let model = Model::fit(&data, short.clone()).unwrap();
+    let roomy = Model::fit(&data, Svml::default()).unwrap();
+    assert_eq!(model.decision(data.x()).unwrap(), roomy.decision(data.x()).unwrap());
+    let shorter = Svml { memory_limit: Some(16 * 600 * 600 - 1), ..short };
+    assert!(matches!(Model::fit(&data, shorter), Err(Error::TooLarge { .. })));
+}
+
+#[test]
+fn memory_that_is_needed_grows_with_the_rows_through_landmarks() {
+    let (small, large) = (generated(1000), generated(20_000));
+    let needed = |data: &Dataset, params: Svml| params.memory_needed(data);
+    assert!(needed(&small, Svml::default()) >= 16 * 1000 * 1000);
+    let exact = Svml { landmarks: LandmarkChoice::Exact, ..Svml::default() };
+    assert!(needed(&large, exact) >= 16 * 20_000 * 20_000);
+    assert!(needed(&large, Svml::default()) < 1 << 30);
+    let little = Svml { memory_limit: Some(1 << 20), ..Svml::default() };
+    assert!(needed(&large, little) < needed(&large, Svml::default()));
+}

@@ -69,8 +69,8 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     let memory = params.memory();
     let approach = Approach::of(&sample, params, memory);
     let (svms, matrices) = match params.criterion {
-        Criterion::HoldOut => (1, 1),
-        Criterion::KFold(k) => (k, 1),
+        // Folds are trained one after the other where they do not fit in together.
+        Criterion::HoldOut | Criterion::KFold(_) => (1, 1),
         // The factor, a fresh one where the first has a border, columns of the inverse, the inverse.
         Criterion::LeaveOneOut => (1, 4),
     };

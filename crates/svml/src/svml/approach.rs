@@ -110,14 +110,21 @@ impl Approach {
 
     /// For a sample. `memory` is how many bytes the fit may use.
     pub fn of(sample: &Sample<'_>, params: &Svml, memory: u64) -> Self {
-        let classes = sample.classes();
+        let mut sizes = vec![0; sample.classes()];
+        sample.class().iter().for_each(|&class| sizes[class] += 1);
+        Self::for_sizes(&sizes, params, memory)
+    }
+
+    /// The same for classes of so many rows.
+    pub fn for_sizes(sizes: &[usize], params: &Svml, memory: u64) -> Self {
+        let classes = sizes.len();
         // The closed form of leave-one-out is that of the exact SVM.
         let exact = match params.landmarks {
             _ if params.criterion == Criterion::LeaveOneOut => true,
             LandmarkChoice::Exact => true,
             LandmarkChoice::Count(_) => false,
             LandmarkChoice::Auto => {
-                let work: f64 = pair_sizes(sample).map(|n| (n as f64).powi(3)).sum();
+                let work: f64 = pair_sizes(sizes).map(|n| (n as f64).powi(3)).sum();
                 work <= EXACT_WORK
             }
         };
@@ -141,6 +148,20 @@ impl Approach {
             // Two halves may be learned at the same time, and there is more than K.
             keep: memory / 4,
         }
+    }
+
+    /// About how many bytes a fit to classes of so many rows will use at most.
+    pub fn bytes(&self, sizes: &[usize], columns: usize) -> u64 {
+        let n = sizes.iter().sum::<usize>() as u64;
+        // As they were read, in order, and in halves.
+        let data = 3 * 8 * n * columns as u64;
+        let (Some(learn), Some(last)) = (self.learn, self.last) else {
+            let largest = pair_sizes(sizes).max().unwrap_or(0) as u64;
+            return data + 8 * (n * n + 2 * largest * largest);
+        };
+        let kept = |rows: u64, landmarks: usize| self.keep.min(8 * rows * landmarks as u64);
+        let matrices = 6 * 8 * (last as u64).pow(2);
+        data + matrices + kept(n, last).max(2 * kept(n / 2, learn))
     }
 
     /// The parameter of learning.
@@ -170,9 +191,7 @@ impl Approach {
     }
 }
 
-/// Rows of each pair of classes.
-fn pair_sizes(sample: &Sample<'_>) -> impl Iterator<Item = usize> {
-    let mut sizes = vec![0; sample.classes()];
-    sample.class().iter().for_each(|&class| sizes[class] += 1);
-    pairs(sample.classes()).into_iter().map(move |(i, j)| sizes[i] + sizes[j])
+/// Rows of each pair of classes of so many rows.
+fn pair_sizes(sizes: &[usize]) -> impl Iterator<Item = usize> {
+    pairs(sizes.len()).into_iter().map(move |(i, j)| sizes[i] + sizes[j])
 }

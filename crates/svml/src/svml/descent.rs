@@ -80,7 +80,7 @@ const LEAST_SHARE_EARLY_STOPPING: f64 = 0.1;
 /// With landmarks, samples of more than twice as many rows are learned on so many rows first, with at most so many landmarks,
 /// and so many for each class if that is more.
 const FEW_ROWS: [(usize, usize, usize); 3] = [(2048, 200, 20), (8192, 300, 40), (32_768, 500, 75)];
-/// Most steps on all rows after steps on few.
+/// Most steps on all rows after steps on as many as the last of these.
 const LAST_STEPS: usize = 4;
 /// With landmarks the tolerance is this share of what it is without: among many rows there is less to overfit.
 const TOLERANCE_SHARE: f64 = 0.2;
@@ -167,7 +167,9 @@ pub fn descend_seen(
         };
         let mut descent = match few {
             Some(mut descent) => {
-                let iterations = limits.iterations.min(LAST_STEPS);
+                let all = FEW_ROWS.iter().all(|(rows, ..)| sample.rows() >= 2 * rows);
+                let most = if all { LAST_STEPS } else { usize::MAX };
+                let iterations = limits.iterations.min(most);
                 descent.go_on_with(&mut objective, Limits { iterations, ..limits })?;
                 descent
             }

@@ -23,7 +23,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{ClassWeight, Sample};
+use crate::data::{ClassWeight, Dataset, Sample};
 use crate::error::{Error, Result};
 use crate::learners::parameters::{
     check, check_positive, check_rank, check_tolerance, parameters, to_json,
@@ -144,9 +144,9 @@ parameters! {
         /// or a number.
         landmarks: LandmarkChoice = LandmarkChoice::Auto, "auto, exact or a number of at least 1";
         /// Most bytes for kernel matrices and what is computed from them; none: three quarters of what the computer, or
-        /// the container it runs in, has free. Exact SVMs of two classes need 16 n^2 bytes for the hold-out
-        /// criterion, 8 n^2 more for each fold that is trained at the same time, 40 n^2 for leave-one-out; SVMs on
-        /// landmarks any number of bytes, and less time if there are more.
+        /// the container it runs in, has free. Exact SVMs of two classes need 16 n^2 bytes, 8 n^2
+        /// more for each further fold that is trained at the same time, which happens if there is room, and 40 n^2 for
+        /// leave-one-out; SVMs on landmarks any number of bytes, and less time if there are more.
         memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }
@@ -171,6 +171,15 @@ impl Svml {
             landmarks: LandmarkChoice::Exact,
             ..Self::default()
         }
+    }
+
+    /// About how many bytes a fit to these data will use at most: the rows, as they are read and in the order and scale in
+    /// which they are learned from, and kernel matrices, or the part of them that is kept.
+    pub fn memory_needed(&self, data: &Dataset) -> u64 {
+        let mut sizes = vec![0; data.classes().len()];
+        data.y().iter().for_each(|&class| sizes[class] += 1);
+        sizes.retain(|&size| size > 0);
+        Approach::for_sizes(&sizes, self, self.memory()).bytes(&sizes, data.columns())
     }
 
     /// How many bytes a fit may use.

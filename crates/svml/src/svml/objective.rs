@@ -46,6 +46,19 @@ impl Problems {
         }
     }
 
+    /// How many of the SVMs may be trained at a time, beside the kernel matrix of all n rows, in so many bytes; at least
+    /// one.
+    fn at_once(&self, n: usize, memory: u64) -> usize {
+        let (rows, matrices) = match self {
+            Self::Folds(folds) => (folds.iter().map(|fold| fold.train.index.len()).max(), 1),
+            Self::LeaveOneOut(rows) => (rows.iter().map(|rows| rows.index.len()).max(), 4),
+        };
+        let square = |rows: usize| 8 * (rows as u64).pow(2);
+        let left = memory.saturating_sub(square(n));
+        let each = (matrices * square(rows.unwrap_or(0))).max(1);
+        usize::try_from(left / each).unwrap_or(usize::MAX).max(1)
+    }
+
     /// How many SVMs there are.
     pub fn count(&self) -> usize {
         match self {
@@ -88,8 +101,8 @@ pub struct Point {
 
 /// What trains the SVMs.
 enum Trainer<'a> {
-    /// The kernel matrix.
-    Exact(Box<dyn Gram + 'a>),
+    /// The kernel matrix, with a pool of fewer threads where memory does not allow as many SVMs at a time.
+    Exact(Box<dyn Gram + 'a>, Option<rayon::ThreadPool>),
     /// Landmarks.
     Landmarks(Box<LandmarkSvms<'a>>),
 }
@@ -104,9 +117,13 @@ impl Trainer<'_> {
         starts: &[BinarySvm],
     ) -> Result<Evaluation> {
         match self {
-            Self::Exact(gram) => {
+            Self::Exact(gram, pool) => {
                 gram.set_metric(metric)?;
-                problems.evaluate(&**gram, cost, loss, starts)
+                let evaluate = || problems.evaluate(&**gram, cost, loss, starts);
+                match pool {
+                    Some(pool) => pool.install(evaluate),
+                    None => evaluate(),
+                }
             }
             Self::Landmarks(svms) => {
                 svms.set_metric(metric);
@@ -169,8 +186,13 @@ impl<'a> ValidationLoss<'a> {
                 Trainer::Landmarks(Box::new(LandmarkSvms::new(blocks, keep, problems)))
             }
             _ => {
-                let backend = kernel::backend();
-                Trainer::Exact(backend.gram(x, trained, &initial, params.kernel, watch)?)
+                let gram = kernel::backend().gram(x, trained, &initial, params.kernel, watch)?;
+                let at_once = problems.at_once(x.rows(), params.memory());
+                let pool = match at_once < rayon::current_num_threads() {
+                    true => rayon::ThreadPoolBuilder::new().num_threads(at_once).build().ok(),
+                    false => None,
+                };
+                Trainer::Exact(gram, pool)
             }
         };
         let variables = Variables::new(initial, params);
