@@ -113,7 +113,7 @@ impl Console {
         let terminal = !self.quiet && std::io::stderr().is_terminal();
         let bar = terminal.then(bar);
         let now = Instant::now();
-        Progress { bar, console: self.clone(), unit, most, started: now, last: now }
+        Progress { bar, console: self.clone(), unit, most, about: false, started: now, last: now }
     }
 }
 
@@ -166,6 +166,7 @@ pub struct Progress {
     console: Console,
     unit: &'static str,
     most: bool,
+    about: bool,
     started: Instant,
     last: Instant,
 }
@@ -174,13 +175,24 @@ pub struct Progress {
 const EVERY: Duration = Duration::from_secs(1);
 
 impl Progress {
+    /// From now on what is left is about as much as is said, and no longer at most that.
+    pub fn estimated(&mut self) {
+        self.most = false;
+        self.about = true;
+    }
+
     /// `done` pieces are done, `left` are, or at most are, to do.
     pub fn at(&mut self, done: u64, left: u64, text: &str) {
         if self.bar.is_none() && self.last.elapsed() < EVERY {
             return;
         }
         self.last = Instant::now();
-        let (unit, of) = (self.unit, if self.most { "at most " } else { "" });
+        let of = match (self.most, self.about) {
+            (true, _) => "at most ",
+            (false, true) => "about ",
+            (false, false) => "",
+        };
+        let unit = self.unit;
         let time = match done {
             0 => String::new(),
             _ => {

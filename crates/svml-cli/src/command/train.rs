@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svml::data::{Format, Kind};
-use svml::{Error, Model, Run, Step, Stop};
+use svml::{Error, Method, Model, Run, Step, Stop};
 
 use crate::args::Train;
 use crate::console::{self, Console};
@@ -17,6 +17,9 @@ use crate::words;
 
 /// Most columns or classes that are listed.
 const LISTED: usize = 12;
+
+/// Fits that need fewer bytes than this begin without a word about it.
+const WORTH_SAYING: u64 = 500_000_000;
 
 /// Runs the command.
 pub fn run(args: &Train, console: &Console) -> Outcome {
@@ -29,12 +32,22 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     // From here on Ctrl-C is answered with words. Not before: reading may wait for ever.
     let interrupt = console.interrupt();
     describe(&training, console);
+    if let Method::Svml(params) = &method.method {
+        let bytes = params.memory_needed(&training.data);
+        if bytes >= WORTH_SAYING {
+            let gigabytes = bytes as f64 / 1e9;
+            console.note(&format!("This will need up to about {gigabytes:.1} GB of memory."));
+        }
+    }
     let started = Instant::now();
     let fitted = {
         let mut progress = console.progress("step", true);
         let mut stages = Stages::new(&method);
         let mut run = Run::new().interrupt(interrupt).observer(move |step| {
             let (svm, left) = stages.at(step);
+            if stages.begun.len() > 1 {
+                progress.estimated();
+            }
             let text = format!("{svm}{}", words::step(step));
             progress.at(step.iteration as u64, left, &text);
             ControlFlow::Continue(())
@@ -101,8 +114,8 @@ impl Stages {
         Self { most: most as u64, svms: svms as u64, begun: Vec::new() }
     }
 
-    /// Kernel and form of the SVM that a step belongs to, if there is more than one, and how many steps may
-    /// follow.
+    /// Kernel and form of the SVM that a step belongs to, if there is more than one, and how many steps may follow, or
+    /// from the second SVM on are likely to.
     fn at(&mut self, step: &Step) -> (String, u64) {
         let now = step.iteration as u64;
         // Only SVML starts several times.
@@ -111,7 +124,14 @@ impl Stages {
         }
         let of_svm = now - self.begun.last().copied().unwrap_or(0);
         let to_come = self.svms.saturating_sub(self.begun.len() as u64);
-        let left = self.most.saturating_sub(of_svm) + to_come * (self.most + 1);
+        let left = match self.begun.as_slice() {
+            // The SVMs before say how many steps one takes.
+            [_, .., last] => {
+                let usual = last / (self.begun.len() as u64 - 1);
+                usual.saturating_sub(of_svm).max(1) + to_come * usual
+            }
+            _ => self.most.saturating_sub(of_svm) + to_come * (self.most + 1),
+        };
         let name = match step.svml.and_then(|svml| svml.kernel.zip(svml.form)) {
             Some((kernel, form)) if self.svms > 1 => format!("{kernel} {form}, "),
             _ => String::new(),
