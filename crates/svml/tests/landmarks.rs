@@ -298,6 +298,22 @@ fn an_interrupt_ends_it_with_what_there_is() {
     assert!(matches!(error, Error::Interrupted));
 }
 
+/// So many rows that nothing is learned on all of them after the halves.
+#[test]
+fn every_step_of_many_rows_is_shown_once() {
+    let data = generated(8200);
+    let mut shown = 0;
+    let mut run = Run::new().observer(|_| {
+        shown += 1;
+        std::ops::ControlFlow::Continue(())
+    });
+    let model = Model::fit_with(&data, params(60), &mut run).unwrap();
+    drop(run);
+    let report = model.report();
+    assert_eq!(report.trace.len(), shown);
+    assert!(report.best < shown, "{} of {shown}", report.best);
+}
+
 #[test]
 fn how_many_landmarks_is_written_and_read() {
     for text in ["auto", "exact", "750"] {

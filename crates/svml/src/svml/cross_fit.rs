@@ -193,33 +193,16 @@ impl<'a> Halves<'a> {
         multiples: &[f64],
         watch: &Watch,
     ) -> Result<CrossFit> {
-        let n = self.sample.rows();
         let mut values = vec![Vec::new(); multiples.len()];
         let mut first: Option<(Vec<BinarySvm>, f64)> = None;
         for half in 0..self.count() {
-            if let Some(count) = self.approach.ask {
-                let from = &learned[Self::other(half)];
-                let quarters =
-                    self.ask_on_landmarks(half, kernel, from, count, multiples, watch)?;
-                for quarter in quarters {
-                    let outputs = values.iter_mut().zip(&quarter.outputs);
-                    outputs
-                        .for_each(|(values, outputs)| values.extend_from_slice(outputs.as_slice()));
-                    first.get_or_insert((quarter.svms, quarter.residual));
+            let from = &learned[Self::other(half)];
+            let quarters = match self.approach.ask {
+                Some(count) => {
+                    self.ask_on_landmarks(half, kernel, from, count, multiples, watch)?
                 }
-                continue;
-            }
-            let SvmlFit { metric, cost, .. } = &learned[Self::other(half)];
-            let gram = kernel::backend().gram(self.sample.x(), n, metric, kernel, watch)?;
-            let gram = &*gram;
-            // What was learned with says which rows are likely to be support vectors.
-            let fit = self.on_sample(Self::other(half), &learned[Self::other(half)]);
-            let all = self.sample.all();
-            let at_all = outputs(gram, &all.index, &fit.svms);
-            let likely = inside_margin(&at_all, &all, self.sample.classes());
-            let quarters: Vec<Asked> = (self.asked_quarters(half).par_iter())
-                .map(|quarter| self.ask_quarter(gram, quarter, *cost, multiples, &likely))
-                .collect::<Result<_>>()?;
+                None => self.ask_exactly(half, kernel, from, multiples, watch)?,
+            };
             for quarter in quarters {
                 let outputs = values.iter_mut().zip(&quarter.outputs);
                 outputs.for_each(|(values, outputs)| values.extend_from_slice(outputs.as_slice()));
@@ -233,6 +216,28 @@ impl<'a> Halves<'a> {
         let trained = TrainedOn::Part { unseen: unseen(&train.rows, &valid.rows) };
         let fit = SvmlFit { svms, residual, trained, ..learned[Self::other(0)].clone() };
         Ok(CrossFit { outputs: outputs.collect::<Result<_>>()?, learned: learned.to_vec(), fit })
+    }
+
+    /// Asks the quarters of a half with exact SVMs, which share the kernel matrix.
+    fn ask_exactly(
+        &self,
+        half: usize,
+        kernel: Kernel,
+        from: &SvmlFit,
+        multiples: &[f64],
+        watch: &Watch,
+    ) -> Result<Vec<Asked>> {
+        let (x, n) = (self.sample.x(), self.sample.rows());
+        let gram = kernel::backend().gram(x, n, &from.metric, kernel, watch)?;
+        let gram = &*gram;
+        // What was learned with says which rows are likely to be support vectors.
+        let fit = self.on_sample(Self::other(half), from);
+        let all = self.sample.all();
+        let at_all = outputs(gram, &all.index, &fit.svms);
+        let likely = inside_margin(&at_all, &all, self.sample.classes());
+        (self.asked_quarters(half).par_iter())
+            .map(|quarter| self.ask_quarter(gram, quarter, from.cost, multiples, &likely))
+            .collect()
     }
 
     /// Asks the quarters of a half with SVMs on landmarks, which share all blocks of K.

@@ -381,7 +381,6 @@ impl MeanFit {
             // With many rows the halves have learned what there is to learn.
             if halves.are_large() && !matches!(member.kind.form, Form::Rank(_)) {
                 let fit = member.cross.fit.clone();
-                self.append(&fit);
                 let cost = (multiples[plan.multiple] * member.cost()).min(COST_RANGE.1);
                 let learned = MemberFit::new(member.kind.kernel, weight, fit);
                 self.members.push(MemberFit { metric: member.metric()?, cost, ..learned });
