@@ -45,7 +45,7 @@ impl FromStr for Surrogate {
 }
 
 /// A surrogate with its steepness.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
     /// The function.
     pub surrogate: Surrogate,

@@ -137,12 +137,28 @@ impl FromStr for Kernel {
 const LARGEST: f64 = 1e70;
 
 /// A metric: L in one of its forms.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Sent")]
 pub struct Metric {
     form: Form,
     d: usize,
     /// 1/sigma; the diagonal; or L row after row.
     values: Vec<f64>,
+}
+
+/// A metric as it was sent, by whom ever.
+#[derive(Deserialize)]
+struct Sent {
+    form: Form,
+    d: usize,
+    values: Vec<f64>,
+}
+
+impl TryFrom<Sent> for Metric {
+    type Error = Error;
+    fn try_from(Sent { form, d, values }: Sent) -> Result<Self> {
+        Self::new(form, d, values)
+    }
 }
 
 impl Metric {

@@ -5,6 +5,7 @@
 //! its SVM is the whole classifier.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::data::{LabelledRows, PairRows, pairs};
 use crate::error::Result;
@@ -96,7 +97,7 @@ pub fn decide(values: &Matrix) -> Vec<usize> {
 }
 
 /// The SVMs of all pairs over one common set of support vectors, in the layout of LIBSVM and scikit-learn.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairwiseSvms {
     /// Support rows: class after class, ascending within each.
     pub support: Vec<usize>,

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use svml::internals::landmarks::{LandmarkSvms, Landmarks, RowBlocks};
+use svml::internals::landmarks::{LandmarkProblems, LandmarkSvms, Landmarks, Problem};
 use svml::internals::loss::{Loss, Surrogate};
 use svml::internals::multiclass::solve_pair;
-use svml::internals::{LabelledRows, PairRows, Watch, kernel, pairs};
+use svml::internals::{LabelledRows, Watch, kernel, pairs};
 use svml::{
     Dataset, Error, Form, Generator, Kernel, LandmarkChoice, Matrix, Metric, Model, Run, Stop, Svml,
 };
@@ -58,24 +58,23 @@ fn svms<'a>(
     classes: usize,
     count: usize,
     (kernel, metric): (Kernel, &Metric),
-    folds: &[(PairRows, PairRows)],
+    keep: u64,
 ) -> LandmarkSvms<'a> {
     let watch = Watch::default();
     let landmarks = Landmarks::choose(x, &all.class, classes, count, metric, &watch).unwrap();
-    let blocks = RowBlocks::new(x, &all.class, classes, landmarks, kernel, metric, &watch);
-    let problems = pairs(classes).into_iter().cycle().zip(folds);
-    let problems = problems.map(|(pair, (t, v))| (pair, t, Some(v)));
-    LandmarkSvms::new(blocks, 1 << 30, problems).tolerance(1e-20)
+    let problems = problems(classes);
+    let given = LandmarkProblems { kernel, metric, problems, guess: None };
+    LandmarkSvms::of_folds(x, &folds(all), landmarks, given, keep, &watch).unwrap()
 }
 
-fn folds(all: &LabelledRows, classes: usize) -> Vec<(PairRows, PairRows)> {
-    let of = |first: bool| {
-        let train = part(all, move |i| (i / 3 % 2 == 0) == first);
-        let valid = part(all, move |i| (i / 3 % 2 == 0) != first);
-        let both = move |pair| (train.of_pair(pair), valid.of_pair(pair));
-        pairs(classes).into_iter().map(both).collect::<Vec<_>>()
-    };
-    [of(true), of(false)].concat()
+fn folds(all: &LabelledRows) -> [LabelledRows; 2] {
+    [0, 1].map(|fold| part(all, move |i| i / 3 % 2 == fold))
+}
+
+/// Each fold is validated by SVMs of the other.
+fn problems(classes: usize) -> Vec<Problem> {
+    let of = |train, valid| Problem::of_pairs(classes, train, valid);
+    [of(&[true, false], &[false, true]), of(&[false, true], &[true, false])].concat()
 }
 
 #[test]
@@ -84,28 +83,26 @@ fn with_every_row_a_landmark_it_is_the_exact_svm() {
         for (n, classes) in [(150, 2), (160, 4)] {
             let (x, all) = rows(n, 4, classes);
             let metric = metric(form, 4);
-            let folds = folds(&all, classes);
+            let folds = folds(&all);
             for cost in [0.1, 3.0, 100.0] {
-                let mut svms = svms(&x, &all, classes, n, (kernel, &metric), &folds);
+                let svms = svms(&x, &all, classes, n, (kernel, &metric), 1 << 30);
+                let mut svms = svms.tolerance(1e-20);
                 let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
                 svms.evaluate(cost, loss).unwrap();
                 let gram =
                     kernel::backend().gram(&x, n, &metric, kernel, &Watch::default()).unwrap();
-                for (p, (train, valid)) in folds.iter().enumerate() {
-                    let exact = solve_pair(&*gram, train, cost, None).unwrap();
-                    let svm = &exact.svm;
-                    let mut h = gram.multiply(&valid.index, &svm.support, &svm.beta);
-                    h.iter_mut().for_each(|h| *h += svm.bias);
-                    let trained = svms.outputs(p, &train.index);
-                    let validated = svms.outputs(p, &valid.index);
-                    let both = trained.iter().zip(&exact.outputs).chain(validated.iter().zip(&h));
-                    let worst = both.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                    assert!(worst < 1e-8, "{kernel} {form} {classes} C={cost}: {worst:e}");
+                let pairs = pairs(classes);
+                for p in 0..svms.count() {
+                    let rows = folds[p / pairs.len()].of_pair(pairs[p % pairs.len()]);
+                    let exact = solve_pair(&*gram, &rows, cost, None).unwrap().svm;
                     let own = svms.svm(p);
-                    let again = gram.multiply(&train.index, &own.support, &own.beta);
-                    let worst = again.iter().zip(&trained);
-                    let worst = worst.map(|(a, b)| (a + own.bias - b).abs()).fold(0.0, f64::max);
-                    assert!(worst < 1e-9, "{kernel} {form} {classes} C={cost}: {worst:e}");
+                    let of_pair = all.of_pair(pairs[p % pairs.len()]).index;
+                    let [a, b] = [&exact, &own].map(|svm| {
+                        let h = gram.multiply(&of_pair, &svm.support, &svm.beta);
+                        h.into_iter().map(|h| h + svm.bias).collect::<Vec<_>>()
+                    });
+                    let worst = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                    assert!(worst < 1e-8, "{kernel} {form} {classes} C={cost}: {worst:e}");
                 }
             }
         }
@@ -118,11 +115,11 @@ fn gradients_are_those_of_finite_differences() {
         for (surrogate, classes) in [(Surrogate::SquaredHinge, 2), (Surrogate::Logistic, 3)] {
             let (x, all) = rows(180, 4, classes);
             let start = metric(form, 4);
-            let folds = folds(&all, classes);
             let loss = Loss { surrogate, steepness: 2.0 };
-            let mut svms = svms(&x, &all, classes, 30, (kernel, &start), &folds);
+            let svms = svms(&x, &all, classes, 30, (kernel, &start), 1 << 30);
+            let mut svms = svms.tolerance(1e-20);
             let mut at = |values: &[f64], cost: f64| {
-                svms.set_metric(&Metric::new(form, 4, values.to_vec()).unwrap());
+                svms.set_metric(&Metric::new(form, 4, values.to_vec()).unwrap()).unwrap();
                 svms.evaluate(cost, loss).unwrap()
             };
             let cost = 2.0;
@@ -185,18 +182,11 @@ fn a_rare_class_keeps_its_rows() {
 fn neither_memory_nor_threads_change_a_bit() {
     let (x, all) = rows(5000, 4, 3);
     let metric = metric(Form::Diagonal, 4);
-    let folds = folds(&all, 3);
     let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
     let evaluated = |memory: u64, threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let landmarks = choose(&x, &all.class, 3, 120);
-            let watch = Watch::default();
-            let kernel = Kernel::Exponential;
-            let blocks = RowBlocks::new(&x, &all.class, 3, landmarks, kernel, &metric, &watch);
-            let problems = pairs(3).into_iter().cycle().zip(&folds);
-            let problems = problems.map(|(pair, (t, v))| (pair, t, Some(v)));
-            let mut svms = LandmarkSvms::new(blocks, memory, problems);
+            let mut svms = svms(&x, &all, 3, 120, (Kernel::Exponential, &metric), memory);
             let evaluated = svms.evaluate(1.5, loss).unwrap();
             (evaluated, (0..svms.count()).map(|p| svms.svm(p)).collect::<Vec<_>>())
         })
@@ -361,4 +351,29 @@ fn memory_that_is_needed_grows_with_the_rows_through_landmarks() {
     assert!(needed(&large, Svml::default()) < 1 << 30);
     let little = Svml { memory_limit: Some(1 << 20), ..Svml::default() };
     assert!(needed(&large, little) < needed(&large, Svml::default()));
+}
+
+/// So many rows that they are learned from in parts.
+#[test]
+fn many_rows_are_learned_from_in_parts() {
+    let (train, test) = (generated(140_000), generated(3000));
+    let mut shown = 0;
+    let mut run = Run::new().observer(|_| {
+        shown += 1;
+        std::ops::ControlFlow::Continue(())
+    });
+    let model = Model::fit_with(&train, params(60), &mut run).unwrap();
+    drop(run);
+    let report = model.report();
+    assert_eq!((report.rows, report.trace.len()), (140_000, shown));
+    assert!(report.refitted && report.warnings.is_empty(), "{report}");
+    let error = model.error_rate(&test).unwrap();
+    let honest = report.honest.unwrap();
+    assert!((honest.error - error).abs() < 0.02, "{honest:?} {error}");
+    // Support vectors are the rows that they say they are.
+    for (&row, support) in model.support_rows().iter().zip(model.support_vectors().iter_rows()) {
+        assert_eq!(train.x().row(row), support);
+    }
+    let bytes = model.to_bytes().unwrap();
+    assert!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap() == bytes);
 }

@@ -83,6 +83,17 @@ impl Dataset {
         })
     }
 
+    /// Rows that were drawn from a table of this schema, with their classes and weights.
+    pub(crate) fn drawn(
+        x: Matrix,
+        y: Vec<usize>,
+        weights: Vec<f64>,
+        classes: Vec<String>,
+        schema: Schema,
+    ) -> Self {
+        Self { x, y, classes, schema, weights }
+    }
+
     /// Sets what is done with missing values (NaN), and does it. [`Missing::Refuse`] gives an error if there
     /// are any, [`Missing::Drop`] leaves out rows with missing values and classes that have no other rows, and
     /// [`Missing::Impute`] keeps missing values for the model to fill.

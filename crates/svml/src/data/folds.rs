@@ -206,7 +206,7 @@ fn canonical_bits(v: f64) -> u64 {
 }
 
 /// The finaliser of splitmix64: every input bit influences every output bit.
-fn mix(v: u64) -> u64 {
+pub(crate) fn mix(v: u64) -> u64 {
     let v = v.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let v = (v ^ (v >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let v = (v ^ (v >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

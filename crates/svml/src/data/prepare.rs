@@ -53,7 +53,7 @@ impl ClassWeight {
 }
 
 /// More classes than this are refused: most likely a column of measurements was taken for the target.
-const MAX_CLASSES: usize = 200;
+pub(crate) const MAX_CLASSES: usize = 200;
 
 /// Data made ready for learning: rows of weight 0 left out, identical rows merged, in an order that
 /// depends on the rows' content alone.
@@ -146,6 +146,24 @@ impl TrainingRows {
         }
         scaler.apply_to(&mut x);
         Ok(Self { classes, x, scaler, class, weight, copies, origin, largest_class })
+    }
+
+    /// Rows that were drawn from more, in their order, standardised as these are.
+    pub fn drawn(data: &Dataset, scaler: Scaler, class_factors: &[f64]) -> Self {
+        let class = data.y().to_vec();
+        let mut totals = vec![0.0; data.classes().len()];
+        class.iter().zip(data.weights()).for_each(|(&c, w)| totals[c] += w);
+        let weighed = class.iter().zip(data.weights());
+        Self {
+            classes: data.classes().to_vec(),
+            x: scaler.apply(data.x()),
+            scaler,
+            weight: weighed.map(|(&c, w)| w * class_factors[c]).collect(),
+            copies: vec![1; class.len()],
+            origin: (0..class.len()).collect(),
+            largest_class: totals.iter().copied().fold(0.0, f64::max),
+            class,
+        }
     }
 
     /// The rows as learners see them.

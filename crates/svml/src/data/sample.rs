@@ -140,6 +140,13 @@ impl<'a> Sample<'a> {
         self.select(&Part { rows, copies })
     }
 
+    /// The first rows.
+    pub(crate) fn first(&self, count: usize) -> OwnedSample {
+        let rows: Vec<usize> = (0..count).collect();
+        let copies = rows.iter().map(|&row| self.copies.map_or(1, |copies| copies[row])).collect();
+        self.select(&Part { rows, copies })
+    }
+
     /// Some of the rows as rows of their own.
     pub(crate) fn select(&self, part: &Part) -> OwnedSample {
         let LabelledRows { class, weight, .. } = self.part(part);

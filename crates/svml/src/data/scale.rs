@@ -64,6 +64,52 @@ impl Scaler {
         Self { fill, mean: means, scale: scales }
     }
 
+    /// The same from what the columns of rows hold that lie in several places: `most_frequent` is the code that takes the
+    /// place of a missing one, and `moments` gives the weight, the sum and the sum of squares of each column in units of
+    /// the first list from the second, missing values being the third.
+    pub(crate) fn of_sums(
+        (low, high): (&[f64], &[f64]),
+        most_frequent: &[Option<f64>],
+        kinds: &[Encoded],
+        mut moments: impl FnMut(&[f64], &[f64], &[f64]) -> Result<Vec<Vec<f64>>>,
+    ) -> Result<Self> {
+        let d = low.len();
+        // In units of the largest value, so that squares neither overflow nor vanish.
+        let unit: Vec<f64> = (low.iter().zip(high))
+            .map(|(low, high)| low.abs().max(high.abs()))
+            .map(|unit| if unit > 0.0 && unit.is_finite() { unit } else { 1.0 })
+            .collect();
+        let means = |sums: &[Vec<f64>], place: usize| -> Vec<f64> {
+            let mean = |(total, sum): (&f64, &f64)| if *total > 0.0 { sum / total } else { 0.0 };
+            sums[0].iter().zip(&sums[place]).map(mean).collect()
+        };
+        let (zero, missing) = (vec![0.0; d], vec![f64::NAN; d]);
+        let known = means(&moments(&unit, &zero, &missing)?, 1);
+        let mut fill: Vec<f64> = (0..d)
+            .map(|k| match kinds[k] {
+                Encoded::Code => most_frequent[k].unwrap_or(0.0),
+                _ => known[k] * unit[k],
+            })
+            .collect();
+        fill_indicators(&mut fill, kinds);
+        let centre = means(&moments(&unit, &zero, &fill)?, 1);
+        let sums = moments(&unit, &centre, &fill)?;
+        let (left, squares) = (means(&sums, 1), means(&sums, 2));
+        let (mut mean, mut scale) = (Vec::new(), Vec::new());
+        for k in 0..d {
+            let (low, high) = (low[k].min(fill[k]), high[k].max(fill[k]));
+            if low >= high {
+                mean.push(if low.is_finite() { low } else { 0.0 });
+                scale.push(0.0);
+                continue;
+            }
+            mean.push(centre[k] * unit[k]);
+            scale.push((squares[k] - left[k] * left[k]).max(0.0).sqrt() * unit[k]);
+        }
+        share_scale(&mut scale, kinds);
+        Ok(Self { fill, mean, scale })
+    }
+
     /// Fills and standardises. A column that was constant in training becomes 0, whatever it holds now.
     pub fn apply(&self, x: &Matrix) -> Matrix {
         let mut out = x.clone();

@@ -15,13 +15,16 @@
 use rayon::prelude::*;
 
 use super::LandmarkSvms;
-use super::newton::{Asked, AskedRow};
+use super::pair::PairColumns;
+use super::part::{Kept, Part, class_factor};
+use super::question::{LandmarkKernel, Question, Validation};
 use crate::error::Result;
 use crate::linalg::{
     self, Block, Matrix, abs_differences, add_scaled, dot, half_over_distance, times_distance,
 };
 use crate::loss::Loss;
 use crate::metric::{Form, Kernel, Metric};
+use crate::watch::Watch;
 
 /// Rows of a tile that is contracted by one task.
 const TILE_ROWS: usize = 64;
@@ -43,16 +46,71 @@ impl LandmarkSvms<'_> {
         let validation = self.validation(loss);
         let value = self.train_and_validate(cost, Some(validation))?;
         let adjoints = self.adjoints();
-        let (blocks, kept, questions) = self.parts();
-        let (m, x_landmarks) = (blocks.m(), &blocks.x_landmarks);
-        let contraction = Contraction::new(blocks.kernel(), blocks.metric(), x_landmarks);
+        let both = self.machines.iter().zip(&adjoints);
+        let machines = both.map(|(machine, u)| (machine.theta().to_vec(), u.clone())).collect();
+        let sums = self.ask(&Question::Gradient { validation, cost, machines })?;
+        let contraction = Contraction::of_kernel(&self.kernel);
+        let mut sums = contraction.partial(sums.into_iter().next().unwrap_or_default());
+        // K between the landmarks.
+        let m = self.kernel.m();
+        let mut weights = vec![0.0; m * m];
+        for (machine, u) in self.machines.iter().zip(&adjoints) {
+            machine.add_outer(&mut weights, m, u);
+        }
+        let tile = (TILE_ROWS * m).max(1);
+        let parts: Vec<Partial> = (self.kernel.k_mm.as_slice().par_chunks(tile))
+            .zip(weights.par_chunks(tile))
+            .enumerate()
+            .map(|(t, (k, w))| contraction.of(contraction.z, t * TILE_ROWS, k, w.to_vec()))
+            .collect();
+        parts.iter().for_each(|part| sums.add(part));
+        let d_log_cost = sums.d_log_cost;
+        Ok(Evaluated { loss: value, d_metric: contraction.finish(sums), d_log_cost })
+    }
+}
+
+/// An SVM that is asked about rows of one class.
+struct Asked<'q> {
+    columns: PairColumns,
+    train: &'q [bool],
+    valid: &'q [bool],
+    y: f64,
+    theta: &'q [f64],
+    u: &'q [f64],
+}
+
+impl Part<'_> {
+    /// The derivative of the validation loss in log C, and the sums that the derivative in the metric is made of.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn gradient(
+        &self,
+        kept: &mut Kept,
+        kernel: &LandmarkKernel,
+        validation: Validation,
+        cost: f64,
+        machines: &[(Vec<f64>, Vec<f64>)],
+        keep: usize,
+        watch: &Watch,
+    ) -> Result<Vec<f64>> {
+        let (m, setting) = (kernel.m(), &kernel.setting);
+        let contraction = Contraction::of_kernel(kernel);
         let mut sums = contraction.zero();
-        blocks.for_each(kept, |block| {
-            let x = blocks.rows(block.places.clone());
-            for (class, places) in blocks.by_class(&block.places) {
-                let asked = questions.of_class(class);
+        self.for_each_block(kept, kernel, keep, watch, |block| {
+            let x = (block.x)();
+            for (class, places) in self.by_class(&block.places) {
+                let factor = class_factor(kernel, class);
+                let asked: Vec<Asked<'_>> = (setting.problems.iter().zip(machines))
+                    .filter(|(p, _)| class == p.classes.0 || class == p.classes.1)
+                    .map(|(problem, (theta, u))| Asked {
+                        columns: PairColumns::of(setting, problem),
+                        train: &problem.train,
+                        valid: &problem.valid,
+                        y: if class == problem.classes.1 { 1.0 } else { -1.0 },
+                        theta,
+                        u,
+                    })
+                    .collect();
                 let first = places.start - block.places.start;
-                let of_class = places.start - blocks.places_of(class).start;
                 let k = &block.k[first * m..(first + places.len()) * m];
                 let parts: Vec<Partial> = (k.par_chunks(TILE_ROWS * m).enumerate())
                     .map(|(t, k)| {
@@ -60,11 +118,12 @@ impl LandmarkSvms<'_> {
                         let mut d_log_cost = 0.0;
                         let rows = weights.chunks_exact_mut(m).zip(k.chunks_exact(m));
                         for (i, (weights, k)) in rows.enumerate() {
+                            let i = first + t * TILE_ROWS + i;
+                            let weight = factor * self.weight[block.places.start + i];
+                            let fold = usize::from(block.fold[i]);
                             for asked in &asked {
-                                let row = asked.row(of_class + t * TILE_ROWS + i);
-                                let g = validation.at(row.valid, row.y, row.f).1;
-                                let u = &adjoints[asked.number];
-                                d_log_cost += weigh(asked, &row, g, k, u, cost, weights);
+                                d_log_cost +=
+                                    asked.weigh(weight, fold, validation, cost, k, weights);
                             }
                         }
                         let part = contraction.of(&x, first + t * TILE_ROWS, k, weights);
@@ -74,46 +133,40 @@ impl LandmarkSvms<'_> {
                 parts.iter().for_each(|part| sums.add(part));
             }
         })?;
-        // K between the landmarks.
-        let mut weights = vec![0.0; m * m];
-        for (machine, u) in questions.machines.iter().zip(&adjoints) {
-            machine.add_outer(&mut weights, m, u);
-        }
-        let tile = (TILE_ROWS * m).max(1);
-        let parts: Vec<Partial> = (blocks.k_mm.as_slice().par_chunks(tile))
-            .zip(weights.par_chunks(tile))
-            .enumerate()
-            .map(|(t, (k, w))| contraction.of(x_landmarks, t * TILE_ROWS, k, w.to_vec()))
-            .collect();
-        parts.iter().for_each(|part| sums.add(part));
-        let d_log_cost = sums.d_log_cost;
-        Ok(Evaluated { loss: value, d_metric: contraction.finish(sums), d_log_cost })
+        Ok(sums.into_values())
     }
 }
 
-/// Adds d loss / d K of one row in one problem to `weights`, and returns its part of d loss / d log C. `g` is the
-/// derivative of the loss in its output.
-fn weigh(
-    asked: &Asked<'_>,
-    row: &AskedRow,
-    g: f64,
-    k: &[f64],
-    u: &[f64],
-    cost: f64,
-    weights: &mut [f64],
-) -> f64 {
-    let columns = &asked.machine.columns;
-    let (mut on_alpha, mut d_log_cost) = (g, 0.0);
-    if row.inside > 0.0 {
-        let (q, r, c) = (columns.output(k, u), row.f - row.y, cost * row.inside);
-        on_alpha -= c * q;
-        columns.scatter(weights, -c * r, u);
-        d_log_cost = -c * r * q;
+impl Asked<'_> {
+    /// Adds d loss / d K of one row to `weights`, and returns its part of d loss / d log C.
+    fn weigh(
+        &self,
+        weight: f64,
+        fold: usize,
+        validation: Validation,
+        cost: f64,
+        k: &[f64],
+        weights: &mut [f64],
+    ) -> f64 {
+        let (train, valid) = (self.train[fold], self.valid[fold]);
+        if !train && !valid {
+            return 0.0;
+        }
+        let (columns, y) = (&self.columns, self.y);
+        let f = columns.output(k, self.theta);
+        let mut on_alpha = if valid { validation.at(weight, y, f).1 } else { 0.0 };
+        let mut d_log_cost = 0.0;
+        if train && y * f < 1.0 {
+            let (q, r, c) = (columns.output(k, self.u), f - y, cost * weight);
+            on_alpha -= c * q;
+            columns.scatter(weights, -c * r, self.u);
+            d_log_cost = -c * r * q;
+        }
+        if on_alpha != 0.0 {
+            columns.scatter(weights, on_alpha, self.theta);
+        }
+        d_log_cost
     }
-    if on_alpha != 0.0 {
-        columns.scatter(weights, on_alpha, &asked.machine.theta);
-    }
-    d_log_cost
 }
 
 /// The way from weights W on entries of K, d loss / d K, to the derivative in the values of the metric.
@@ -140,6 +193,11 @@ struct Partial {
 }
 
 impl Partial {
+    /// As it stands in an answer.
+    fn into_values(self) -> Vec<f64> {
+        [vec![self.d_log_cost], self.sums, self.of_landmarks].concat()
+    }
+
     fn add(&mut self, other: &Self) {
         self.d_log_cost += other.d_log_cost;
         add_scaled(&mut self.sums, 1.0, &other.sums);
@@ -154,6 +212,22 @@ impl<'a> Contraction<'a> {
             _ => Matrix::empty(),
         };
         Self { kernel, metric, z, columns }
+    }
+
+    fn of_kernel(kernel: &'a LandmarkKernel) -> Self {
+        Self::new(kernel.setting.kernel, &kernel.metric, &kernel.setting.landmarks)
+    }
+
+    /// The sums of an answer.
+    fn partial(&self, values: Vec<f64>) -> Partial {
+        let mut sums = self.zero();
+        let of_metric = sums.sums.len();
+        if let Some((d_log_cost, values)) = values.split_first() {
+            sums.d_log_cost = *d_log_cost;
+            sums.sums.copy_from_slice(&values[..of_metric]);
+            sums.of_landmarks.copy_from_slice(&values[of_metric..]);
+        }
+        sums
     }
 
     fn zero(&self) -> Partial {

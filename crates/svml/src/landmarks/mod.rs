@@ -13,19 +13,30 @@
 //! | | here |
 //! |---|---|
 //! | which rows are landmarks | `choose` |
-//! | sums over blocks of rows | `blocks` |
+//! | what is asked of the rows, and the sum of answers | `question` |
+//! | a part of the rows, cut into blocks | `part` |
+//! | its sums for Newton's method | `sums` |
 //! | Newton's method in m dimensions | `newton` |
 //! | the validation loss and its gradient in L and C | `gradient` |
+//! | columns and some rows of data that lie in parts | `gather` |
 //!
 //! The SVM of a pair of classes has the landmarks of these two classes only. All pairs, and all folds, share the blocks of
 //! K, and Newton's steps of all of them are taken together.
 
-mod blocks;
 mod choose;
+mod gather;
 mod gradient;
 mod newton;
+mod pair;
+mod part;
+mod question;
+mod sums;
 
-pub use blocks::RowBlocks;
 pub use choose::Landmarks;
+pub use gather::{Columns, Drawn, DrawnRow, matrix_of};
 pub use gradient::Evaluated;
-pub use newton::LandmarkSvms;
+pub use newton::{LandmarkProblems, LandmarkSvms};
+pub use part::{LocalRows, PART, Part, blocks_in};
+pub use question::{
+    Answer, Guess, LandmarkKernel, Preparation, Problem, Question, Rows, Setting, Tree,
+};

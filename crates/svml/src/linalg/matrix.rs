@@ -1,13 +1,31 @@
 //! A dense row-major matrix: one row is one point.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Remedy, Result};
 
 /// A dense matrix of `f64`, stored row by row.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[serde(try_from = "Sent")]
 pub struct Matrix {
     data: Vec<f64>,
     rows: usize,
     cols: usize,
+}
+
+/// A matrix as it was sent, by whom ever.
+#[derive(Deserialize)]
+struct Sent {
+    data: Vec<f64>,
+    rows: usize,
+    cols: usize,
+}
+
+impl TryFrom<Sent> for Matrix {
+    type Error = Error;
+    fn try_from(Sent { data, rows, cols }: Sent) -> Result<Self> {
+        Self::new(rows, cols, data)
+    }
 }
 
 impl Matrix {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
+use super::many_rows;
 use super::neighbours::Neighbours;
 use super::svms::{self, FinalSvms, Setting};
 use super::{Classifier, Member, Model, Report, SvmClassifier, ThroughLandmarks};
@@ -11,6 +12,7 @@ use crate::data::prepare::TrainingRows;
 use crate::data::{ClassWeight, Dataset, Sample};
 use crate::error::{Error, Result};
 use crate::grid_search::{GridSearch, grid_search};
+use crate::landmarks::Guess;
 use crate::learners::Learner;
 use crate::linalg::Matrix;
 use crate::method::{AnyLearner, Fixed, Knn, Method};
@@ -20,7 +22,7 @@ use crate::run::{Run, Stop, Watch};
 use crate::svml::approach::Approach;
 use crate::svml::criterion::Criterion;
 use crate::svml::descent::TrainedOn;
-use crate::svml::members::{self, MeanFit, MemberFit};
+use crate::svml::members::{self, Honest, MeanFit, MemberFit};
 use crate::svml::{FormChoice, Svml};
 
 impl Model {
@@ -63,6 +65,9 @@ impl Model {
 }
 
 fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -> Result<Model> {
+    if many_rows::are_many(data, params) {
+        return many_rows::fit_here(data, method, params, run);
+    }
     let rows = TrainingRows::new(data, &params.class_weight, params.seed)?;
     params.validate(data.columns())?;
     let sample = rows.sample()?;
@@ -84,12 +89,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
         FormChoice::Fixed(form) => members::learn_one(&sample, form, params, approach, run)?,
     };
     let MeanFit { members, honest, candidates, trace, best, stop } = learned;
-    if honest.is_some_and(|honest| honest.is_no_better_than_guessing()) {
-        warnings.push(
-            "on rows that were not used to learn the model is no better than always naming the most frequent class"
-                .to_owned(),
-        );
-    }
+    warnings.extend(honest.as_ref().and_then(guessing_warning));
     let watch = run.watch();
     let train = |member| final_svms(&rows, params, approach, member, stop, honest.is_none(), watch);
     let trained: Vec<Trained> = match sample.rows() < members::BESIDE_EACH_OTHER {
@@ -133,6 +133,14 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     assemble_svms(rows, data, trained, temperature, report)
 }
 
+/// What the user should know about a model that knows nothing.
+pub(super) fn guessing_warning(honest: &Honest) -> Option<String> {
+    honest.is_no_better_than_guessing().then(|| {
+        "on rows that were not used to learn the model is no better than always naming the most frequent class"
+            .to_owned()
+    })
+}
+
 /// The SVMs of a member: trained on all rows if that is wanted and there is time, else those that it was learned with.
 fn final_svms(
     rows: &TrainingRows,
@@ -143,7 +151,7 @@ fn final_svms(
     calibrate: bool,
     watch: &Watch,
 ) -> Result<Trained> {
-    let MemberFit { kernel, weight, metric, cost, likely_support, fit } = member;
+    let MemberFit { kernel, weight, metric, cost, likely_support, fit, .. } = member;
     let (kernel, weight) = (*kernel, *weight);
     // SVMs that are validated by leave-one-out are on all rows already.
     let on_all = matches!(fit.trained, TrainedOn::All { .. }) && *cost == fit.cost;
@@ -158,7 +166,9 @@ fn final_svms(
         let trained = match landmarks {
             Some(count) => {
                 let memory = approach.keep;
-                FinalSvms::on_landmarks(rows, setting, count, &guess, calibrate, memory, watch)
+                let class = (&rows.x, rows.class.as_slice(), rows.classes.len());
+                let guess = Guess::new(&fit.svms, class, kernel, &fit.metric);
+                FinalSvms::on_landmarks(rows, setting, count, Some(guess), calibrate, memory, watch)
             }
             None => FinalSvms::train(rows, setting, &guess, calibrate, watch),
         };
@@ -375,27 +385,27 @@ fn train_gaussian(
 }
 
 /// A member with its final SVMs.
-struct Trained {
-    weight: f64,
-    kernel: Kernel,
-    metric: Metric,
-    cost: f64,
-    svms: FinalSvms,
+pub(super) struct Trained {
+    pub weight: f64,
+    pub kernel: Kernel,
+    pub metric: Metric,
+    pub cost: f64,
+    pub svms: FinalSvms,
     /// Whether these were trained on all rows.
-    on_all_rows: bool,
+    pub on_all_rows: bool,
     /// How many landmarks they have; none: exact.
-    landmarks: Option<usize>,
+    pub landmarks: Option<usize>,
 }
 
 impl Trained {
     /// How many rows its SVMs are made of.
-    fn rows_of_svms(&self) -> usize {
+    pub fn rows_of_svms(&self) -> usize {
         let support = self.svms.svms.iter().flat_map(|svm| &svm.support);
         support.collect::<BTreeSet<_>>().len()
     }
 }
 
-fn assemble_svms(
+pub(super) fn assemble_svms(
     rows: TrainingRows,
     data: &Dataset,
     members: Vec<Trained>,

@@ -4,6 +4,7 @@ mod cross_validate;
 mod file;
 mod fit;
 mod libsvm;
+mod many_rows;
 mod measure;
 mod neighbours;
 mod report;
@@ -341,6 +342,14 @@ impl Model {
             Classifier::None => &[],
             Classifier::Svms(svms) => &svms.members[0].pairwise.support,
             Classifier::Neighbours(neighbours) => &neighbours.rows,
+        }
+    }
+
+    /// Gives the support rows other numbers.
+    fn renumber_support(&mut self, number: impl Fn(usize) -> usize) {
+        if let Classifier::Svms(svms) = &mut self.classifier {
+            let rows = svms.members.iter_mut().flat_map(|member| &mut member.pairwise.support);
+            rows.for_each(|row| *row = number(*row));
         }
     }
 

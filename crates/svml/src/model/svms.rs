@@ -5,10 +5,10 @@ use rayon::prelude::*;
 
 use crate::calibrate;
 use crate::data::prepare::TrainingRows;
-use crate::data::{LabelledRows, PairRows, folds, pairs};
+use crate::data::{folds, pairs};
 use crate::error::Result;
 use crate::kernel;
-use crate::landmarks::{LandmarkSvms, Landmarks, RowBlocks};
+use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem};
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, inside_margin, outputs, solve_pair, vote};
@@ -20,7 +20,7 @@ use crate::svm::BinarySvm;
 const CALIBRATION_ROWS: usize = 1000;
 
 /// Relative to the objective, what another Newton step of SVMs on landmarks may gain.
-const FINAL_TOLERANCE: f64 = 1e-12;
+pub(super) const FINAL_TOLERANCE: f64 = 1e-12;
 
 /// The SVM of each pair of classes.
 pub(super) struct FinalSvms {
@@ -101,12 +101,13 @@ impl FinalSvms {
         Ok(Self { svms, residual, temperature })
     }
 
-    /// Trains on all rows, with at most `count` landmarks, and fits the temperature if asked to.
+    /// Trains on all rows, with at most `count` landmarks, starting from what other SVMs say, and fits the temperature if
+    /// asked to.
     pub fn on_landmarks(
         rows: &TrainingRows,
         setting: Setting<'_>,
         count: usize,
-        guess: &[Vec<usize>],
+        guess: Option<Guess>,
         calibrate: bool,
         memory: u64,
         watch: &Watch,
@@ -115,21 +116,17 @@ impl FinalSvms {
         let sample = rows.sample()?;
         let (x, class, classes) = (sample.x(), sample.class(), sample.classes());
         let landmarks = Landmarks::choose(x, class, classes, count, metric, watch)?;
-        let blocks = RowBlocks::new(x, class, classes, landmarks, kernel, metric, watch);
-        let all = sample.all();
         let pairs = pairs(classes);
-        let of_pairs = |rows: &LabelledRows| -> Vec<PairRows> {
-            pairs.iter().map(|&pair| rows.of_pair(pair)).collect()
-        };
-        let mut train = of_pairs(&all);
         // SVMs of one half, asked about the other, are calibrated with.
         let half = folds::halves(sample.dealt());
+        let folds = [&half.train, &half.valid].map(|part| sample.part(part));
+        let mut problems = Problem::of_pairs(classes, &[true; 2], &[false; 2]);
         if calibrate {
-            train.extend(of_pairs(&sample.part(&half.train)));
+            problems.extend(Problem::of_pairs(classes, &[true, false], &[false; 2]));
         }
-        let problems = pairs.iter().cycle().zip(&train).map(|(&pair, train)| (pair, train, None));
-        let mut svms = LandmarkSvms::new(blocks, memory, problems).tolerance(FINAL_TOLERANCE);
-        guess.iter().enumerate().for_each(|(p, likely)| svms.start_from(p, likely));
+        let given = LandmarkProblems { kernel, metric, problems, guess };
+        let svms = LandmarkSvms::of_folds(x, &folds, landmarks, given, memory, watch)?;
+        let mut svms = svms.tolerance(FINAL_TOLERANCE);
         svms.train(cost)?;
         let residual = svms.residual();
         let all: Vec<BinarySvm> = (0..pairs.len()).map(|p| svms.svm(p)).collect();

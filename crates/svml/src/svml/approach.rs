@@ -150,6 +150,15 @@ impl Approach {
         }
     }
 
+    /// Of a sample of rows that are too many to be held together, the same for all of these: their SVMs are on landmarks.
+    pub fn with_all_rows(self, params: &Svml, classes: usize) -> Self {
+        let (ask, last) = match params.landmarks {
+            LandmarkChoice::Count(count) => (count, count),
+            _ => (ASK.max(ASK_PER_CLASS * classes), LAST.max(LAST_PER_CLASS * classes)),
+        };
+        Self { ask: Some(ask), last: Some(last), exact_if_less: false, ..self }
+    }
+
     /// About how many bytes a fit to classes of so many rows will use at most.
     pub fn bytes(&self, sizes: &[usize], columns: usize) -> u64 {
         let n = sizes.iter().sum::<usize>() as u64;

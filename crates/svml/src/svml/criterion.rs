@@ -132,6 +132,8 @@ pub struct Evaluation {
     pub d_log_cost: f64,
     /// The SVM of each pair.
     pub svms: Vec<BinarySvm>,
+    /// Shares of training and of validation rows on the wrong side, if the outputs are not there.
+    pub errors: Option<(f64, f64)>,
     /// Its outputs on the training rows.
     pub train_outputs: Vec<Vec<f64>>,
     /// Its outputs on the validation rows.
@@ -240,6 +242,7 @@ fn evaluate<P: Sync>(
         d_metric,
         d_log_cost: parts.iter().map(|part| part.d_log_cost).sum(),
         svms: Vec::with_capacity(parts.len()),
+        errors: None,
         train_outputs: Vec::with_capacity(parts.len()),
         valid_outputs: Vec::with_capacity(parts.len()),
         residual: parts.iter().map(|part| part.residual).fold(0.0, f64::max),

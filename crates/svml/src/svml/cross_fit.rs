@@ -15,10 +15,10 @@ use super::descent::{SvmlFit, TrainedOn, descend};
 use super::{COST_RANGE, FormChoice, Svml, learn_form};
 use crate::calibrate;
 use crate::data::folds::{self, Fold, Part};
-use crate::data::{LabelledRows, OwnedSample, PairRows, Sample, pairs};
+use crate::data::{LabelledRows, OwnedSample, Sample, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
-use crate::landmarks::{LandmarkSvms, Landmarks, RowBlocks};
+use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem};
 use crate::linalg::Matrix;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, inside_margin, outputs, solve_pair, vote};
@@ -254,25 +254,25 @@ impl<'a> Halves<'a> {
         let (x, class, classes) = (self.sample.x(), self.sample.class(), self.sample.classes());
         // What was learned with says which rows are likely to be support vectors.
         let fit = self.on_sample(Self::other(half), from);
-        let pairwise = PairwiseSvms::new(&fit.svms, classes, |row| class[row]);
-        let mapped = metric.transform(&x.select_rows(&pairwise.support));
-        let all = self.sample.all();
-        let at_all = pairwise.outputs_at(kernel, metric, x, &all.index, &mapped);
-        let likely = inside_margin(&at_all, &all, classes);
+        let guess = Some(Guess::new(&fit.svms, (x, class, classes), kernel, metric));
         let landmarks = Landmarks::choose(x, class, classes, landmarks, metric, watch)?;
-        let blocks = RowBlocks::new(x, class, classes, landmarks, kernel, metric, watch);
         let quarters = self.asked_quarters(half);
-        let pairs = pairs(classes);
-        let train: Vec<PairRows> = (quarters.iter())
-            .map(|quarter| self.sample.part(&quarter.train))
-            .flat_map(|rows| pairs.iter().map(move |&pair| rows.of_pair(pair)).collect::<Vec<_>>())
+        // The quarters of the deal, of which this half has the first two or the last two.
+        let deal = half - half % 2;
+        let dealt = [self.quarters_of(deal), self.quarters_of(deal + 1)].concat();
+        let folds: Vec<LabelledRows> =
+            dealt.iter().map(|quarter| self.sample.part(&quarter.valid)).collect();
+        let first = (half % 2) * PER_HALF;
+        let problems = (first..first + quarters.len())
+            .flat_map(|asked| {
+                let train: Vec<bool> = (0..folds.len()).map(|fold| fold != asked).collect();
+                Problem::of_pairs(classes, &train, &vec![false; folds.len()])
+            })
             .collect();
-        let problems = pairs.iter().copied().cycle().zip(&train);
-        let problems = problems.map(|(pair, train)| (pair, train, None));
-        let mut svms = LandmarkSvms::new(blocks, self.approach.keep, problems);
-        for p in 0..svms.count() {
-            svms.start_from(p, likely.get(p % pairs.len()).map_or(&[], Vec::as_slice));
-        }
+        let pairs = pairs(classes);
+        let given = LandmarkProblems { kernel, metric, problems, guess };
+        let keep = self.approach.keep;
+        let mut svms = LandmarkSvms::of_folds(x, &folds, landmarks, given, keep, watch)?;
         let mut asked: Vec<Asked> = Vec::new();
         for multiple in multiples {
             svms.train((cost * multiple).clamp(COST_RANGE.0, COST_RANGE.1))?;

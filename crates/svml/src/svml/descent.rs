@@ -7,9 +7,11 @@ use std::time::Duration;
 use super::Svml;
 use super::approach::LandmarkChoice;
 use super::criterion::{Criterion, fold_pairs, split_pairs};
-use super::objective::{Point, Problems, ValidationLoss};
+use super::objective::{FoldRows, Point, Problems, ValidationLoss};
+use crate::data::folds::Part;
 use crate::data::{LabelledRows, Sample, folds, pairs};
 use crate::error::{Error, Result};
+use crate::landmarks::LandmarkSvms;
 use crate::linalg::Matrix;
 use crate::loss::{Loss, zero_one};
 use crate::metric::{Form, Kernel, Metric};
@@ -141,9 +143,8 @@ pub fn descend_seen(
         Some(from) => (from.metric.clone(), from.cost),
         None => (params.init.metric(sample, form)?, params.initial_cost),
     };
-    let labels = (division.fit.class.as_slice(), sample.classes());
-    let trained = division.trained;
-    let made = ValidationLoss::new(&x, labels, trained, problems, initial.clone(), params, &watch);
+    let rows = division.fold_rows(sample.classes());
+    let made = ValidationLoss::new(&x, &rows, problems, initial.clone(), params, &watch);
     let mut objective = match (made, &from) {
         (Err(Error::Interrupted), Some(from)) => {
             return Ok(SvmlFit { stop: watch.cause(), ..from.clone() });
@@ -236,10 +237,9 @@ fn on_few_rows(
         let params = &Svml { landmarks: LandmarkChoice::Count(landmarks), ..params.clone() };
         let (division, problems) = Division::new(&few, params.criterion);
         let (x, _) = division.rows(&few);
-        let labels = (division.fit.class.as_slice(), few.classes());
-        let (trained, initial) = (division.trained, initial.clone());
+        let rows = division.fold_rows(few.classes());
         let mut objective =
-            ValidationLoss::new(&x, labels, trained, problems, initial, params, watch)?;
+            ValidationLoss::new(&x, &rows, problems, initial.clone(), params, watch)?;
         let limits = division.limits(params);
         let begun = match descent.take() {
             Some(mut descent) => descent.go_on_with(&mut objective, limits).map(|()| descent),
@@ -255,6 +255,61 @@ fn on_few_rows(
         }
     }
     Ok(descent)
+}
+
+/// Steps on a sample before those on all rows that it was drawn from.
+const STEPS_ON_SAMPLE: usize = 5;
+
+/// Goes on from what was learned on a sample with some steps on all rows that it was drawn from, wherever they are: `svms`
+/// are to be trained and validated on these. `reserve` is how many times the longest evaluation is to be kept for what
+/// comes after.
+pub fn descend_on_all(
+    sample: &Sample<'_>,
+    (initial, cost): (Metric, f64),
+    params: &Svml,
+    svms: LandmarkSvms<'_>,
+    reserve: u32,
+    run: &mut Run<'_>,
+) -> Result<SvmlFit> {
+    let watch = run.watch().clone();
+    let (division, problems) = Division::new(sample, Criterion::KFold(2));
+    let limits = division.limits(params);
+    let (x, _) = division.rows(sample);
+    let rows = division.fold_rows(sample.classes());
+    // What the sample knows about the curvature serves all rows.
+    let mut few = ValidationLoss::new(&x, &rows, problems, initial.clone(), params, &watch)?;
+    let theta = few.theta(cost);
+    let on_sample = Limits { iterations: STEPS_ON_SAMPLE.min(limits.iterations), ..limits };
+    let mut descent = Minimiser::new(params.optimiser, &mut few, theta, on_sample)?;
+    while descent.advance(&mut few)?.is_none() {}
+    drop(few);
+    let mut objective = ValidationLoss::of_svms(svms, initial.clone(), params);
+    let iterations = limits.iterations.min(LAST_STEPS);
+    descent.go_on_with(&mut objective, Limits { iterations, ..limits })?;
+    let mut path = Path::new(Vec::new());
+    let stop = loop {
+        objective.go_to(descent.accepted().x)?;
+        if let Some(point) = objective.point() {
+            let (train_error, valid_error) = objective.problems().errors(&point.evaluation);
+            let measured =
+                Measured { train_error, valid_error, stopping_error: None, result: None };
+            let accepted = descent.accepted();
+            let step = path.record(&accepted, point, params.kernel, &measured, watch.elapsed());
+            if let Some(stop) = run.report(&step, objective.slowest() * reserve) {
+                break stop;
+            }
+        }
+        match descent.advance(&mut objective) {
+            Ok(None) => {}
+            Ok(Some(stop)) => break stop,
+            Err(Error::Interrupted) => break watch.cause(),
+            Err(error) => return Err(error),
+        }
+    };
+    let Path { trace, best } = path;
+    let best = best.ok_or(Error::Interrupted)?;
+    let learned = SvmlFit::start(best.metric, best.cost);
+    Ok(SvmlFit { residual: best.residual, trace, best: best.iteration, stop, ..learned })
 }
 
 /// Time to keep for the SVM on all rows. Under the hold-out criterion it has twice the rows of an
@@ -274,6 +329,8 @@ struct Division {
     trained: usize,
     /// The rows of the kernel with their classes.
     fit: LabelledRows,
+    /// The same by folds; none for leave-one-out.
+    folds: Vec<LabelledRows>,
     /// Rows of the sample that decide when to stop, and the same with their classes.
     stopping: Vec<usize>,
     labelled_stopping: LabelledRows,
@@ -284,7 +341,7 @@ impl Division {
         let classes = sample.classes();
         let all = sample.all();
         let n = sample.rows();
-        let (order, trained, fit, stopping, labelled_stopping, problems) = match criterion {
+        let (order, trained, fit, folds, stopping, problems) = match criterion {
             Criterion::HoldOut => {
                 let split = folds::train_valid_stop(sample.dealt());
                 let t = split.train.rows.len();
@@ -292,28 +349,28 @@ impl Division {
                 let valid = sample.part(&split.valid).numbered_from(t);
                 let problems = Problems::Folds(split_pairs(&train, &valid, classes));
                 let fit = joined(&train, &valid);
-                let stopping = sample.part(&split.stop).numbered_from(0);
-                (
-                    [split.train.rows, split.valid.rows].concat(),
-                    t,
-                    fit,
-                    split.stop.rows,
-                    stopping,
-                    problems,
-                )
+                let order = [split.train.rows, split.valid.rows].concat();
+                (order, t, fit, vec![train, valid], split.stop, problems)
             }
             Criterion::KFold(k) => {
-                let folds = folds::stratified(sample.dealt(), k);
-                let problems = Problems::Folds(fold_pairs(sample, &folds));
-                ((0..n).collect(), n, all, Vec::new(), LabelledRows::default(), problems)
+                let dealt = folds::stratified(sample.dealt(), k);
+                let problems = Problems::Folds(fold_pairs(sample, &dealt));
+                let folds = dealt.iter().map(|fold| sample.part(&fold.valid)).collect();
+                ((0..n).collect(), n, all, folds, Part::default(), problems)
             }
             Criterion::LeaveOneOut => {
                 let rows = pairs(classes).into_iter().map(|pair| all.of_pair(pair)).collect();
                 let problems = Problems::LeaveOneOut(rows);
-                ((0..n).collect(), n, all, Vec::new(), LabelledRows::default(), problems)
+                ((0..n).collect(), n, all, Vec::new(), Part::default(), problems)
             }
         };
-        (Self { order, trained, fit, stopping, labelled_stopping }, problems)
+        let labelled_stopping = sample.part(&stopping).numbered_from(0);
+        let stopping = stopping.rows;
+        (Self { order, trained, fit, folds, stopping, labelled_stopping }, problems)
+    }
+
+    fn fold_rows(&self, classes: usize) -> FoldRows<'_> {
+        FoldRows { class: &self.fit.class, classes, trained: self.trained, folds: &self.folds }
     }
 
     /// The rows of the kernel, and those that decide when to stop.

@@ -21,14 +21,15 @@ use super::cross_fit::{CrossFit, Halves, MemberKind, RowValues};
 use super::descent::{SvmlFit, descend};
 use super::gradient_start::outer_product;
 use super::{COST_RANGE, Svml, learn_form};
-use crate::calibrate::LEAST_CERTAIN;
+use crate::calibrate::{self, LEAST_CERTAIN};
 use crate::data::{Sample, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
 use crate::learners::Init;
 use crate::linalg::{self, Matrix};
 use crate::metric::{Form, Kernel, Metric};
-use crate::multiclass::solve_pair;
+use crate::loss::zero_one;
+use crate::multiclass::{decide, solve_pair, vote};
 use crate::run::{Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
 
@@ -76,8 +77,10 @@ pub struct MemberFit {
     pub weight: f64,
     /// L of the SVMs on all rows.
     pub metric: Metric,
-    /// C of the SVMs on all rows; that of `fit`, or larger.
+    /// C of the SVMs on all rows; as it was learned, or larger.
     pub cost: f64,
+    /// How many times larger.
+    pub cost_factor: f64,
     /// For each pair of classes the rows that are likely to be support vectors of these, if that is known.
     pub likely_support: Vec<Vec<usize>>,
     /// Metric, C and SVMs as they were learned.
@@ -85,9 +88,14 @@ pub struct MemberFit {
 }
 
 impl MemberFit {
+    /// Its kernel, and metric and C as it was learned.
+    pub fn learned(&self) -> (Kernel, &Metric, f64) {
+        (self.kernel, &self.fit.metric, self.fit.cost)
+    }
+
     fn new(kernel: Kernel, weight: f64, fit: SvmlFit) -> Self {
         let (metric, cost) = (fit.metric.clone(), fit.cost);
-        Self { kernel, weight, metric, cost, likely_support: Vec::new(), fit }
+        Self { kernel, weight, metric, cost, cost_factor: 1.0, likely_support: Vec::new(), fit }
     }
 }
 
@@ -383,7 +391,8 @@ impl MeanFit {
                 let fit = member.cross.fit.clone();
                 let cost = (multiples[plan.multiple] * member.cost()).min(COST_RANGE.1);
                 let learned = MemberFit::new(member.kind.kernel, weight, fit);
-                self.members.push(MemberFit { metric: member.metric()?, cost, ..learned });
+                let (metric, cost_factor) = (member.metric()?, multiples[plan.multiple]);
+                self.members.push(MemberFit { metric, cost, cost_factor, ..learned });
                 continue;
             }
             let learned = match ended {
@@ -401,7 +410,8 @@ impl MeanFit {
             };
             ended |= fit.stop.is_early();
             let mut learned = MemberFit::new(member.kind.kernel, weight, fit);
-            learned.cost = (multiples[plan.multiple] * learned.cost).min(COST_RANGE.1);
+            learned.cost_factor = multiples[plan.multiple];
+            learned.cost = (learned.cost_factor * learned.cost).min(COST_RANGE.1);
             self.members.push(MemberFit { likely_support, ..learned });
         }
         (self.honest, self.candidates) = (Some(plan.honest), plan.candidates);
@@ -489,6 +499,37 @@ enum CrossFitted {
 }
 
 impl Honest {
+    /// From outputs at rows that were put aside.
+    pub(crate) fn of_rows(
+        outputs: &Matrix,
+        class: &[usize],
+        weight: &[f64],
+        classes: usize,
+    ) -> Self {
+        let values = vote(outputs, classes);
+        let total: f64 = weight.iter().sum();
+        let error = zero_one(&decide(&values), class, weight);
+        let rows = total * total / weight.iter().map(|w| w * w).sum::<f64>();
+        let log_loss = |temperature: f64| {
+            let p = calibrate::probabilities(&values, temperature);
+            let rows = class.iter().zip(weight).enumerate();
+            let losses = rows.map(|(i, (&class, w))| -w * p[(i, class)].max(1e-15).ln());
+            losses.sum::<f64>() / total
+        };
+        let fitted = calibrate::temperature(&values, class, weight);
+        let gain = rows * (log_loss(LEAST_CERTAIN) - log_loss(fitted));
+        let temperature = if gain < LEAST_GAIN { LEAST_CERTAIN } else { fitted };
+        let mut of_class = vec![0.0; classes];
+        class.iter().zip(weight).for_each(|(&class, w)| of_class[class] += w);
+        Self {
+            error,
+            log_loss: log_loss(temperature),
+            guessing: 1.0 - of_class.iter().copied().fold(0.0, f64::max) / total,
+            standard_error: (error * (1.0 - error) / rows).sqrt(),
+            temperature,
+        }
+    }
+
     /// From outputs at the rows that are asked.
     fn new(halves: &Halves<'_>, outputs: &Matrix) -> Self {
         let error = halves.wrong(outputs).mean();

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use super::approach::LandmarkChoice;
 use super::criterion::{Evaluation, PairFold, leave_one_out, validate_pairs};
 use super::{COST_RANGE, Svml};
-use crate::data::{PairRows, pairs};
+use crate::data::{LabelledRows, PairRows};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
-use crate::landmarks::{Evaluated, LandmarkSvms, Landmarks, RowBlocks};
+use crate::landmarks::{Evaluated, LandmarkProblems, LandmarkSvms, Landmarks, Problem};
 use crate::linalg::Matrix;
 use crate::loss::Loss;
 use crate::metric::{Form, Kernel, Metric};
@@ -69,6 +69,9 @@ impl Problems {
 
     /// Shares of training and of validation rows on the wrong side, over all SVMs.
     pub fn errors(&self, evaluation: &Evaluation) -> (f64, f64) {
+        if let Some(errors) = evaluation.errors {
+            return errors;
+        }
         let share = |outputs: &[Vec<f64>], rows: &[&PairRows]| {
             let (mut wrong, mut total) = (0.0, 0.0);
             for (h, rows) in outputs.iter().zip(rows) {
@@ -126,25 +129,49 @@ impl Trainer<'_> {
                 }
             }
             Self::Landmarks(svms) => {
-                svms.set_metric(metric);
+                svms.set_metric(metric)?;
                 let Evaluated { loss, d_metric, d_log_cost } = svms.evaluate(cost, loss)?;
-                let outputs = |rows: fn(&PairFold) -> &PairRows| match problems {
-                    Problems::Folds(folds) => (folds.iter().enumerate())
-                        .map(|(p, fold)| svms.outputs(p, &rows(fold).index))
-                        .collect(),
-                    Problems::LeaveOneOut(_) => Vec::new(),
-                };
                 Ok(Evaluation {
                     loss,
                     d_metric,
                     d_log_cost,
                     svms: (0..svms.count()).map(|p| svms.svm(p)).collect(),
-                    train_outputs: outputs(|fold| &fold.train),
-                    valid_outputs: outputs(|fold| &fold.valid),
+                    errors: Some(svms.errors()),
+                    train_outputs: Vec::new(),
+                    valid_outputs: Vec::new(),
                     residual: svms.residual(),
                 })
             }
         }
+    }
+}
+
+/// Rows by folds.
+#[derive(Clone, Copy)]
+pub struct FoldRows<'a> {
+    /// The class of each row.
+    pub class: &'a [usize],
+    /// Number of classes.
+    pub classes: usize,
+    /// How many rows, at the front, may be support rows: all, if every fold is trained on in turn.
+    pub trained: usize,
+    /// The rows of each fold. Of a hold-out division those to train on, and those to validate with.
+    pub folds: &'a [LabelledRows],
+}
+
+impl FoldRows<'_> {
+    /// What is trained and validated.
+    fn problems(&self) -> Vec<Problem> {
+        let count = self.folds.len();
+        // The rows of a hold-out division are trained on or validated with, for good.
+        let validated = if self.trained < self.class.len() { 1..2 } else { 0..count };
+        validated
+            .flat_map(|fold| {
+                let valid: Vec<bool> = (0..count).map(|f| f == fold).collect();
+                let train: Vec<bool> = valid.iter().map(|valid| !valid).collect();
+                Problem::of_pairs(self.classes, &train, &valid)
+            })
+            .collect()
     }
 }
 
@@ -161,29 +188,28 @@ pub struct ValidationLoss<'a> {
 }
 
 impl<'a> ValidationLoss<'a> {
-    /// On the rows of `x` with their classes, of which the first `trained` may be support rows, with L starting from
+    /// On the rows of `x`, given by folds, of which the first `trained` may be support rows, with L starting from
     /// `initial`.
     pub fn new(
         x: &'a Matrix,
-        (class, classes): (&[usize], usize),
-        trained: usize,
+        rows: &FoldRows<'_>,
         problems: Problems,
         initial: Metric,
         params: &Svml,
         watch: &Watch,
     ) -> Result<Self> {
+        let FoldRows { class, classes, trained, folds } = *rows;
         // Two halves may be learned at the same time, and there is more than blocks of K.
         let keep = params.memory() / 4;
         let trainer = match (params.landmarks, &problems) {
-            (LandmarkChoice::Count(count), Problems::Folds(folds)) => {
+            (LandmarkChoice::Count(count), Problems::Folds(_)) => {
                 let among = &class[..trained];
                 let landmarks = Landmarks::choose(x, among, classes, count, &initial, watch)?;
-                let blocks =
-                    RowBlocks::new(x, class, classes, landmarks, params.kernel, &initial, watch);
-                let pairs = pairs(classes).into_iter().cycle();
-                let problems =
-                    pairs.zip(folds).map(|(pair, fold)| (pair, &fold.train, Some(&fold.valid)));
-                Trainer::Landmarks(Box::new(LandmarkSvms::new(blocks, keep, problems)))
+                let problems = rows.problems();
+                let (kernel, metric, guess) = (params.kernel, &initial, None);
+                let given = LandmarkProblems { kernel, metric, problems, guess };
+                let svms = LandmarkSvms::of_folds(x, folds, landmarks, given, keep, watch)?;
+                Trainer::Landmarks(Box::new(svms))
             }
             _ => {
                 let gram = kernel::backend().gram(x, trained, &initial, params.kernel, watch)?;
@@ -198,6 +224,19 @@ impl<'a> ValidationLoss<'a> {
         let variables = Variables::new(initial, params);
         let (loss, starts, slowest) = (params.loss(), Vec::new(), Duration::ZERO);
         Ok(Self { trainer, problems, variables, loss, starts, last: None, slowest })
+    }
+
+    /// Over SVMs on landmarks, wherever their rows are.
+    pub fn of_svms(svms: LandmarkSvms<'a>, initial: Metric, params: &Svml) -> Self {
+        Self {
+            trainer: Trainer::Landmarks(Box::new(svms)),
+            problems: Problems::Folds(Vec::new()),
+            variables: Variables::new(initial, params),
+            loss: params.loss(),
+            starts: Vec::new(),
+            last: None,
+            slowest: Duration::ZERO,
+        }
     }
 
     /// Starts the SVMs of the first evaluation from the support sets of others.
