@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use serde_json::json;
 use svml::Step;
@@ -47,22 +47,33 @@ impl<T> Reporter<T> {
     }
 }
 
+/// What a signal does to a job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    /// It ends the wait at once, with the exception of the signal.
+    Raises,
+    /// It ends the job, whose best so far is waited for; a second one ends the wait.
+    KeepsTheBest,
+}
+
 /// Runs a job that has no steps and cannot be interrupted.
 pub fn run<T: Send + 'static>(
     py: Python<'_>,
     threads: usize,
     job: impl FnOnce() -> svml::Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    run_watched(py, threads, &AtomicBool::new(false), None, move |_| job())
+    let never = AtomicBool::new(false);
+    run_watched(py, threads, &never, None, Interrupt::Raises, move |_| job())
 }
 
 /// Runs a job on `threads` threads, without the interpreter's lock. A signal, or an exception of the
-/// observer, raises the flag and ends the wait.
+/// observer, raises the flag and, unless the best so far is wanted, ends the wait.
 pub fn run_watched<T: Send + 'static>(
     py: Python<'_>,
     threads: usize,
     interrupt: &AtomicBool,
     observer: Option<&Bound<'_, PyAny>>,
+    on_interrupt: Interrupt,
     job: impl FnOnce(&Reporter<T>) -> svml::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let pool = rayon::ThreadPoolBuilder::new()
@@ -80,6 +91,8 @@ pub fn run_watched<T: Send + 'static>(
         // If nobody waits any more, nobody wants to know.
         let _ = reporter.events.send(Event::Done(done.map_err(|cause| panic_text(&*cause))));
     });
+    // The signal that has ended the job, if it has.
+    let mut signal: Option<PyErr> = None;
     loop {
         let event;
         (inbox, event) = py.detach(move || {
@@ -87,7 +100,13 @@ pub fn run_watched<T: Send + 'static>(
             (inbox, event)
         });
         let ended = match event {
-            Ok(Event::Done(Ok(result))) => return result.map_err(to_python),
+            Ok(Event::Done(Ok(result))) => {
+                return match (result, signal) {
+                    // There was nothing to keep yet.
+                    (Err(svml::Error::Interrupted), Some(signal)) => Err(signal),
+                    (result, _) => result.map_err(to_python),
+                };
+            }
             Ok(Event::Done(Err(panic))) => return Err(internal(&panic)),
             Err(RecvTimeoutError::Disconnected) => return Err(internal("a job without an end")),
             Err(RecvTimeoutError::Timeout) => py.check_signals().err(),
@@ -102,6 +121,11 @@ pub fn run_watched<T: Send + 'static>(
         };
         if let Some(error) = ended {
             interrupt.store(true, Ordering::Relaxed);
+            let is_signal = error.is_instance_of::<PyKeyboardInterrupt>(py);
+            if is_signal && signal.is_none() && on_interrupt == Interrupt::KeepsTheBest {
+                signal = Some(error);
+                continue;
+            }
             drop(reply);
             // As a rule it ends at once, and its memory is free again before the caller goes on.
             py.detach(move || while let Ok(Event::Step(_)) = inbox.recv_timeout(GRACE) {});

@@ -7,6 +7,7 @@
 mod convert;
 mod figures;
 mod job;
+mod rows;
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +27,7 @@ use svml::figures::{Map, MetricMatrix, Relevance, Reliability, Trace};
 use svml::{Dataset, Matrix, Method, Run, Step};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
-use job::{Reporter, internal, panic_text, run, run_watched};
+use job::{Interrupt, Reporter, internal, panic_text, run, run_watched};
 
 /// A trained model: the library's, with arrays for its parts.
 #[pyclass(frozen, module = "svml._core")]
@@ -146,7 +147,8 @@ impl Model {
             }
             svml::Model::fit_with(&data, method, &mut watch)
         };
-        Ok(run_watched(py, threads, &interrupt, observer.as_ref(), job)?.into())
+        let raises = Interrupt::Raises;
+        Ok(run_watched(py, threads, &interrupt, observer.as_ref(), raises, job)?.into())
     }
 
     /// Reads a model file.
@@ -416,6 +418,10 @@ impl Model {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ParameterError", module.py().get_type::<ParameterError>())?;
     module.add_class::<Model>()?;
+    module.add_class::<rows::Part>()?;
+    module.add_function(wrap_pyfunction!(rows::add_answers, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::fit_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::part_rows, module)?)?;
     #[cfg(feature = "provoke-panic")]
     module.add_function(wrap_pyfunction!(provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(defaults, module)?)?;

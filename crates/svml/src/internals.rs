@@ -11,7 +11,7 @@ pub use crate::learners::lmnn::{LmnnProblem, LmnnValue};
 pub use crate::learners::nca::NcaLoss;
 pub use crate::learners::parameters::Parameters;
 pub use crate::learners::pca::pca;
-pub use crate::model::{NearestNeighbours, libsvm_rows, write_atomically};
+pub use crate::model::{ManyRows, NearestNeighbours, libsvm_rows, write_atomically};
 pub use crate::run::Watch;
 
 macro_rules! open {

@@ -132,6 +132,19 @@ impl<'a> Part<'a> {
         self.starts[class + 1..].iter_mut().for_each(|start| *start = self.order.len());
     }
 
+    /// What a part of rows as they were read was made of, to make it again elsewhere: the rows, and the class and the weight
+    /// of each; a row of weight zero is of any class.
+    pub fn contents(&self) -> (&Matrix, Vec<usize>, Vec<f64>) {
+        let (mut class, mut weight) = (vec![0; self.extent], vec![0.0; self.extent]);
+        for c in 0..self.starts.len() - 1 {
+            for place in self.places_of(c) {
+                let row = self.order[place] - self.first;
+                (class[row], weight[row]) = (c, self.weight[place]);
+            }
+        }
+        (&self.x, class, weight)
+    }
+
     /// How many rows it has.
     pub fn rows(&self) -> usize {
         self.order.len()

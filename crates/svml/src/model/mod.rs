@@ -13,6 +13,7 @@ mod svms;
 pub use cross_validate::{CrossValidation, cross_validate};
 pub use file::write_atomically;
 pub use libsvm::{LibsvmModel, libsvm_rows};
+pub use many_rows::ManyRows;
 pub use measure::Measures;
 pub use neighbours::NearestNeighbours;
 pub use report::{Report, Stage, ThroughLandmarks};
