@@ -126,7 +126,10 @@ impl Part {
     }
 
     /// Another process gets the rows; what was kept stays here.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
         let (x, class, weight) = self.inner.contents();
         let class: Vec<i64> = class.into_iter().map(|class| class as i64).collect();
         let arguments = (

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use svml::internals::landmarks::{LandmarkProblems, LandmarkSvms, Landmarks, Problem};
+use svml::internals::landmarks::{
+    Answer, LandmarkKernel, LandmarkProblems, LandmarkSvms, Landmarks, LocalRows, Part, Problem,
+    Question, Rows, Tree,
+};
 use svml::internals::loss::{Loss, Surrogate};
 use svml::internals::multiclass::solve_pair;
-use svml::internals::{LabelledRows, Watch, kernel, pairs};
+use svml::internals::{LabelledRows, ManyRows, Watch, kernel, pairs};
 use svml::{
     Dataset, Error, Form, Generator, Kernel, LandmarkChoice, Matrix, Metric, Model, Run, Stop, Svml,
 };
@@ -236,7 +239,7 @@ fn a_model_on_landmarks_is_a_model() {
     let bytes = model.to_bytes().unwrap();
     assert!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap() == bytes);
     // A limit on memory changes nothing else.
-    let little = Svml { memory_limit: Some(1 << 16), ..params(100) };
+    let little = Svml { memory_limit: Some(3 << 20), ..params(100) };
     let little = Model::fit(&train, little).unwrap();
     assert_eq!(little.decision(test.x()).unwrap(), model.decision(test.x()).unwrap());
 }
@@ -349,7 +352,7 @@ fn memory_that_is_needed_grows_with_the_rows_through_landmarks() {
     let exact = Svml { landmarks: LandmarkChoice::Exact, ..Svml::default() };
     assert!(needed(&large, exact) >= 16 * 20_000 * 20_000);
     assert!(needed(&large, Svml::default()) < 1 << 30);
-    let little = Svml { memory_limit: Some(1 << 20), ..Svml::default() };
+    let little = Svml { memory_limit: Some(200 << 20), ..Svml::default() };
     assert!(needed(&large, little) < needed(&large, Svml::default()));
 }
 
@@ -376,4 +379,68 @@ fn many_rows_are_learned_from_in_parts() {
     }
     let bytes = model.to_bytes().unwrap();
     assert!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap() == bytes);
+}
+
+/// Parts of different sizes, one of them empty.
+const ENDS: [usize; 6] = [0, 1200, 1201, 1201, 3100, 6000];
+
+fn parts(data: &Dataset) -> Vec<Part<'_>> {
+    let ends = ENDS.windows(2).enumerate();
+    ends.map(|(number, ends)| {
+        let (class, weight) = (&data.y()[ends[0]..ends[1]], &data.weights()[ends[0]..ends[1]]);
+        let x = std::borrow::Cow::Borrowed(data.x());
+        Part::of_rows(x, (number, ends[0]), class, weight, 2, &[])
+    })
+    .collect()
+}
+
+/// Rows whose parts are lost after every question, and answer in any order.
+struct Forgetful<'a>(&'a Dataset);
+
+impl Rows for Forgetful<'_> {
+    fn ask(&self, kernel: Option<&LandmarkKernel>, question: &Question) -> svml::Result<Answer> {
+        let mut answers: Vec<(usize, Answer)> = Vec::new();
+        for (number, part) in parts(self.0).into_iter().enumerate().rev() {
+            answers.push((number, part.answer(kernel, question, 0, &Watch::default())?));
+        }
+        answers.sort_by_key(|(number, _)| *number);
+        let mut tree = Tree::default();
+        answers.into_iter().for_each(|(_, answer)| tree.push(answer));
+        Ok(tree.total().unwrap())
+    }
+}
+
+#[test]
+fn parts_that_are_lost_are_made_again_with_the_same_bits() {
+    let data = generated(6000);
+    let fit = |rows: &dyn Rows, params: Svml| {
+        let (schema, classes) = (data.schema(), data.classes());
+        let method = svml::Method::Svml(params.clone());
+        let many = ManyRows { rows, schema, classes };
+        many.fit(&method, &params, &mut Run::new()).unwrap().to_bytes().unwrap()
+    };
+    // A form that is given, because learning from a sample is not what is tested.
+    for kernel in [Kernel::Gaussian, Kernel::Laplacian] {
+        let params = Svml { form: Form::Diagonal.into(), kernel, ..params(50) };
+        let kept = fit(&LocalRows::new(parts(&data), u64::MAX, &Watch::default()), params.clone());
+        assert!(fit(&Forgetful(&data), params) == kept, "{kernel}");
+    }
+}
+
+/// One class has ten rows among many.
+#[test]
+fn a_class_of_ten_rows_among_many() {
+    let all = generated(140_000);
+    let rare = |i: usize| i % 14_000 == 77;
+    let class: Vec<usize> =
+        all.y().iter().enumerate().map(|(i, &y)| if rare(i) { 2 } else { y }).collect();
+    let x = Matrix::from_fn(140_000, 5, |i, k| {
+        all.x()[(i, k)] + if rare(i) && k == 3 { 6.0 } else { 0.0 }
+    });
+    let data = Dataset::new(x, &class).unwrap();
+    let model = Model::fit(&data, params(90)).unwrap();
+    let predicted = model.predict(data.x()).unwrap();
+    let found = (0..140_000).filter(|&i| rare(i) && predicted[i] == 2).count();
+    let wrongly = (0..140_000).filter(|&i| !rare(i) && predicted[i] == 2).count();
+    assert!(found >= 9 && wrongly < 20, "{found} of 10, {wrongly} others");
 }

@@ -19,7 +19,7 @@ use crate::method::{AnyLearner, Fixed, Knn, Method};
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
 use crate::run::{Run, Stop, Watch};
-use crate::svml::approach::Approach;
+use crate::svml::approach::{Approach, COPIES, are_learned_from_in_parts};
 use crate::svml::criterion::Criterion;
 use crate::svml::descent::TrainedOn;
 use crate::svml::members::{self, Honest, MeanFit, MemberFit};
@@ -65,14 +65,15 @@ impl Model {
 }
 
 fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -> Result<Model> {
-    if many_rows::are_many(data, params) {
+    let all_present = data.class_counts().iter().all(|count| *count > 0);
+    if all_present && are_learned_from_in_parts(data.rows(), params) {
         return many_rows::fit_here(data, method, params, run);
     }
     let rows = TrainingRows::new(data, &params.class_weight, params.seed)?;
     params.validate(data.columns())?;
     let sample = rows.sample()?;
     let memory = params.memory();
-    let approach = Approach::of(&sample, params, memory);
+    let approach = Approach::of(&sample, COPIES, params, memory)?;
     let (svms, matrices) = match params.criterion {
         // Folds are trained one after the other where they do not fit in together.
         Criterion::HoldOut | Criterion::KFold(_) => (1, 1),

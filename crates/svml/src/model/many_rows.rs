@@ -25,7 +25,7 @@ use crate::metric::Metric;
 use crate::multiclass::PairwiseSvms;
 use crate::run::{Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
-use crate::svml::approach::{Approach, LandmarkChoice};
+use crate::svml::approach::{Approach, COPIES, LandmarkChoice, Size};
 use crate::svml::criterion::Criterion;
 use crate::svml::descent::{TrainedOn, descend_on_all};
 use crate::svml::members::{self, Honest, MeanFit, MemberFit};
@@ -52,14 +52,6 @@ pub struct ManyRows<'a> {
     pub classes: &'a [String],
 }
 
-/// From so many rows on they are learned from in this way, where nothing is asked for that needs them together.
-pub(super) fn are_many(data: &Dataset, params: &Svml) -> bool {
-    data.rows() > 2 * PART
-        && params.landmarks != LandmarkChoice::Exact
-        && params.criterion != Criterion::LeaveOneOut
-        && data.class_counts().iter().all(|count| *count > 0)
-}
-
 /// Learns from many rows in the memory of this process.
 pub(super) fn fit_here(
     data: &Dataset,
@@ -76,8 +68,10 @@ pub(super) fn fit_here(
         let x = Cow::Borrowed(data.x());
         Part::of_rows(x, (number, first), class, weight, data.classes().len(), &coded)
     });
-    let keep = params.memory() / 4;
-    let rows = LocalRows::new(parts.collect(), keep, run.watch());
+    let parts: Vec<Part<'_>> = parts.collect();
+    let size = Size { rows: &data.class_counts(), columns: data.columns(), copies: 1 };
+    let keep = Approach::for_size(size, params, params.memory())?.keep;
+    let rows = LocalRows::new(parts, keep, run.watch());
     let (schema, classes) = (data.schema(), data.classes());
     ManyRows { rows: &rows, schema, classes }.fit(method, params, run)
 }
@@ -92,15 +86,14 @@ impl ManyRows<'_> {
         let sample = rows.sample()?;
         let learning = sample.first(*learned_from);
         let learning = learning.sample()?;
-        let of_sample = Approach::of(&learning, params, params.memory());
-        let approach = of_sample.with_all_rows(params, self.classes.len());
+        let memory = params.memory();
+        let of_sample = Approach::of(&learning, COPIES, params, memory)?;
+        let approach = of_sample.with_all_rows(params, self.classes.len(), memory)?;
         // Rows that were put aside say how good it is.
         let alone = Svml { cross_fit: false, ..params.clone() };
         let MeanFit { members, candidates, mut trace, mut best, mut stop, .. } = match params.form {
             FormChoice::Auto => members::learn(&learning, params, of_sample, run)?,
-            FormChoice::Fixed(form) => {
-                members::learn_one(&learning, form, &alone, of_sample, run)?
-            }
+            FormChoice::Fixed(form) => members::learn_one(&learning, form, &alone, of_sample, run)?,
         };
         let all = AllRows { rows: self.rows, gathered: &gathered, approach, params };
         let mut asked = Vec::with_capacity(members.len());
@@ -174,12 +167,14 @@ impl ManyRows<'_> {
         self.check(&columns)?;
         let most_frequent: Vec<Option<f64>> = (columns.codes.iter())
             .map(|codes| {
-                let best = codes.iter().fold(None, |best: Option<(u64, f64)>, (code, weight)| {
-                    match best {
-                        Some((_, most)) if most >= *weight => best,
-                        _ => Some((*code, *weight)),
-                    }
-                });
+                let best =
+                    codes.iter().fold(
+                        None,
+                        |best: Option<(u64, f64)>, (code, weight)| match best {
+                            Some((_, most)) if most >= *weight => best,
+                            _ => Some((*code, *weight)),
+                        },
+                    );
                 best.map(|(code, _)| f64::from_bits(code))
             })
             .collect();
@@ -201,8 +196,12 @@ impl ManyRows<'_> {
         let Answer::Drawn(drawn) = ask(&Question::Draw { count, seed: params.seed })? else {
             return Err(Error::NoRows(" to learn from".to_owned()));
         };
-        let fold_keys: Vec<Vec<u64>> =
-            drawn.of_class.iter().zip(&columns.rows).map(|(drawn, all)| fold_keys(drawn, *all)).collect();
+        let fold_keys: Vec<Vec<u64>> = drawn
+            .of_class
+            .iter()
+            .zip(&columns.rows)
+            .map(|(drawn, all)| fold_keys(drawn, *all))
+            .collect();
         let mut drawn: Vec<(bool, usize, DrawnRow)> = (drawn.of_class.into_iter().enumerate())
             .flat_map(|(class, rows)| rows.into_iter().map(move |row| (class, row)))
             .map(|(class, row)| (row.key < fold_keys[class][0], class, row))
@@ -246,7 +245,9 @@ fn fold_keys(drawn: &[DrawnRow], all: u64) -> Vec<u64> {
     let first = drawn.get(aside).map_or(u64::MAX, |row| row.key);
     let second = match (drawn.len() as u64) < all {
         true => first + (u64::MAX - first) / 2,
-        false => drawn.get(aside + (drawn.len() - aside).div_ceil(2)).map_or(u64::MAX, |row| row.key),
+        false => {
+            drawn.get(aside + (drawn.len() - aside).div_ceil(2)).map_or(u64::MAX, |row| row.key)
+        }
     };
     vec![first, second.max(first)]
 }
@@ -357,8 +358,7 @@ impl AllRows<'_> {
             let pairwise = PairwiseSvms::new(svms, classes, |row| rows.class[row]);
             let mapped = metric.transform(&rows.x.select_rows(&pairwise.support));
             let outputs = pairwise.outputs_at(member.kernel, metric, &rows.x, &aside, &mapped);
-            let mean =
-                mean.get_or_insert_with(|| Matrix::zeros(outputs.rows(), outputs.cols()));
+            let mean = mean.get_or_insert_with(|| Matrix::zeros(outputs.rows(), outputs.cols()));
             let values = mean.as_mut_slice().iter_mut().zip(outputs.as_slice());
             values.for_each(|(mean, h)| *mean += member.weight * h);
         }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::Svml;
 use super::criterion::Criterion;
 use crate::data::{Sample, pairs};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
+use crate::landmarks::PART;
 
 /// Whether SVMs are trained on landmarks. As text: `auto`, `exact`, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +89,12 @@ const LAST_PER_CLASS: usize = 150;
 /// SVMs on landmarks take about so many steps of Newton's method.
 const STEPS: f64 = 6.0;
 
+/// Bytes of a row beside its values: weights, folds, places, and what is known of it for each SVM.
+const PER_ROW: u64 = 64;
+/// Where memory does not allow all landmarks, a number is tried that is this much smaller, as long as it is not below that
+/// of learning.
+const FEWER: f64 = 0.8;
+
 /// Landmarks of each part of a fit; none: exact. The cost model is that of `docs/math.md`, section 26.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Approach {
@@ -99,8 +106,30 @@ pub struct Approach {
     pub last: Option<usize>,
     /// Whether the final SVMs are exact where that is less work.
     exact_if_less: bool,
-    /// Bytes of K that each part of the fit may keep.
+    /// Bytes of K that may be kept, by all that is trained at the same time.
     pub keep: u64,
+}
+
+/// The size of a table.
+#[derive(Clone, Copy)]
+pub struct Size<'a> {
+    /// Rows of each class.
+    pub rows: &'a [usize],
+    /// Columns.
+    pub columns: usize,
+    /// How many times the rows are held.
+    pub copies: u64,
+}
+
+/// The rows are held as they were read, standardised, and in halves.
+pub const COPIES: u64 = 3;
+
+impl Size<'_> {
+    /// Bytes of the rows.
+    fn bytes(&self) -> u64 {
+        let rows = self.rows.iter().sum::<usize>() as u64;
+        rows * (8 * self.copies * self.columns as u64 + PER_ROW)
+    }
 }
 
 impl Approach {
@@ -108,74 +137,98 @@ impl Approach {
     pub const EXACT: Self =
         Self { learn: None, ask: None, last: None, exact_if_less: false, keep: 0 };
 
-    /// For a sample. `memory` is how many bytes the fit may use.
-    pub fn of(sample: &Sample<'_>, params: &Svml, memory: u64) -> Self {
+    /// For a sample, of whose rows there are so many copies. `memory` is how many bytes the fit may use.
+    pub fn of(sample: &Sample<'_>, copies: u64, params: &Svml, memory: u64) -> Result<Self> {
         let mut sizes = vec![0; sample.classes()];
         sample.class().iter().for_each(|&class| sizes[class] += 1);
-        Self::for_sizes(&sizes, params, memory)
+        let size = Size { rows: &sizes, columns: sample.features(), copies };
+        Self::for_size(size, params, memory)
     }
 
-    /// The same for classes of so many rows.
-    pub fn for_sizes(sizes: &[usize], params: &Svml, memory: u64) -> Self {
-        let classes = sizes.len();
+    /// The same for a table of some size.
+    pub fn for_size(size: Size<'_>, params: &Svml, memory: u64) -> Result<Self> {
         // The closed form of leave-one-out is that of the exact SVM.
         let exact = match params.landmarks {
             _ if params.criterion == Criterion::LeaveOneOut => true,
             LandmarkChoice::Exact => true,
             LandmarkChoice::Count(_) => false,
             LandmarkChoice::Auto => {
-                let work: f64 = pair_sizes(sizes).map(|n| (n as f64).powi(3)).sum();
+                let work: f64 = pair_sizes(size.rows).map(|n| (n as f64).powi(3)).sum();
                 work <= EXACT_WORK
             }
         };
         if exact {
-            return Self::EXACT;
+            return Ok(Self::EXACT);
         }
-        let most = match params.landmarks {
-            LandmarkChoice::Count(count) => count,
-            _ => usize::MAX,
-        };
-        let count = |least: usize, per_class: usize| Some(least.max(per_class * classes).min(most));
-        let last = match params.landmarks {
+        Self::with_landmarks(size, params, memory)
+    }
+
+    /// Through landmarks: as many as are usual, or as memory allows.
+    fn with_landmarks(size: Size<'_>, params: &Svml, memory: u64) -> Result<Self> {
+        let classes = size.rows.len();
+        let usual = |least: usize, per_class: usize| least.max(per_class * classes);
+        let given = match params.landmarks {
             LandmarkChoice::Count(count) => Some(count),
-            _ => count(LAST, LAST_PER_CLASS),
+            _ => None,
         };
-        Self {
-            learn: count(LEARN, LEARN_PER_CLASS),
-            ask: count(ASK, ASK_PER_CLASS),
-            last,
-            exact_if_less: params.landmarks == LandmarkChoice::Auto,
-            // Two halves may be learned at the same time, and there is more than K.
-            keep: memory / 4,
+        let count = |usual: usize| given.unwrap_or(usize::MAX).min(usual);
+        let learn = count(usual(LEARN, LEARN_PER_CLASS));
+        let ask = count(usual(ASK, ASK_PER_CLASS));
+        let mut last = given.unwrap_or(usual(LAST, LAST_PER_CLASS));
+        loop {
+            let taken = size.bytes() + matrices(learn, ask, last, classes);
+            let (learn, ask, exact_if_less) = (Some(learn), Some(ask), given.is_none());
+            if taken <= memory {
+                let keep = memory - taken;
+                return Ok(Self { learn, ask, last: Some(last), exact_if_less, keep });
+            }
+            let fewer = (FEWER * last as f64) as usize;
+            if given.is_some() || fewer < learn.unwrap_or(0) {
+                let rows: usize = size.rows.iter().sum();
+                return Err(Error::TooLarge {
+                    what: format!(
+                        "a fit to {rows} rows of {} columns through {last} landmarks",
+                        size.columns
+                    ),
+                    bytes: u128::from(taken),
+                    limit: u128::from(memory),
+                    remedy: Remedy::RaiseMemoryLimit,
+                });
+            }
+            last = fewer;
         }
     }
 
     /// Of a sample of rows that are too many to be held together, the same for all of these: their SVMs are on landmarks.
-    pub fn with_all_rows(self, params: &Svml, classes: usize) -> Self {
-        let (ask, last) = match params.landmarks {
-            LandmarkChoice::Count(count) => (count, count),
-            _ => (ASK.max(ASK_PER_CLASS * classes), LAST.max(LAST_PER_CLASS * classes)),
-        };
-        Self { ask: Some(ask), last: Some(last), exact_if_less: false, ..self }
+    pub fn with_all_rows(self, params: &Svml, classes: usize, memory: u64) -> Result<Self> {
+        // Rows that lie elsewhere take no memory here, those that lie here are there already.
+        let size = Size { rows: &vec![0; classes], columns: 0, copies: 0 };
+        let of_all = Self::with_landmarks(size, params, memory)?;
+        Ok(Self { learn: self.learn, exact_if_less: false, ..of_all })
     }
 
-    /// About how many bytes a fit to classes of so many rows will use at most.
-    pub fn bytes(&self, sizes: &[usize], columns: usize) -> u64 {
-        let n = sizes.iter().sum::<usize>() as u64;
-        // As they were read, in order, and in halves.
-        let data = 3 * 8 * n * columns as u64;
-        let (Some(learn), Some(last)) = (self.learn, self.last) else {
-            let largest = pair_sizes(sizes).max().unwrap_or(0) as u64;
-            return data + 8 * (n * n + 2 * largest * largest);
+    /// About how many bytes a fit to a table of this size will use at most.
+    pub fn bytes(&self, size: Size<'_>) -> u64 {
+        let n = size.rows.iter().sum::<usize>() as u64;
+        let (Some(learn), Some(ask), Some(last)) = (self.learn, self.ask, self.last) else {
+            let largest = pair_sizes(size.rows).max().unwrap_or(0) as u64;
+            return size.bytes() + 8 * (n * n + 2 * largest * largest);
         };
-        let kept = |rows: u64, landmarks: usize| self.keep.min(8 * rows * landmarks as u64);
-        let matrices = 6 * 8 * (last as u64).pow(2);
-        data + matrices + kept(n, last).max(2 * kept(n / 2, learn))
+        let kept = self.keep.min(8 * n * last.max(learn) as u64);
+        size.bytes() + matrices(learn, ask, last, size.rows.len()) + kept
     }
 
-    /// The parameter of learning.
-    pub fn learning(&self) -> LandmarkChoice {
-        self.learn.map_or(LandmarkChoice::Exact, LandmarkChoice::Count)
+    /// The parameters of learning.
+    pub fn learning(&self, params: &Svml) -> Svml {
+        match self.learn {
+            // Two halves may be learned at the same time.
+            Some(count) => Svml {
+                landmarks: LandmarkChoice::Count(count),
+                memory_limit: Some(self.keep / 2),
+                ..params.clone()
+            },
+            None => Svml { landmarks: LandmarkChoice::Exact, ..params.clone() },
+        }
     }
 
     /// Landmarks of the final SVMs, given the rows that are likely to be support vectors of each pair of classes: none if
@@ -198,6 +251,29 @@ impl Approach {
         let bytes = 12 * (rows as u64 * all.len() as u64 + 2 * largest * largest);
         if exact <= landmarks && bytes <= memory { None } else { Some(last) }
     }
+}
+
+/// Bytes of the matrices of SVMs on landmarks in that part of the fit that has most: two halves with two folds each are
+/// learned, one is asked, or the final SVMs are trained.
+fn matrices(learn: usize, ask: usize, last: usize, classes: usize) -> u64 {
+    let of = |landmarks: usize, svms: u64| {
+        let m = landmarks as u64;
+        let (of_pair, pairs) =
+            (if classes > 2 { 2 * m / classes as u64 } else { m }, pairs(classes).len());
+        // K between the landmarks and weights on it; for each SVM a sum, its change and H or its factor, each of which
+        // takes half of a square, half of one and one; for each pair the factor of its part of K. Before that, factors
+        // of as many columns as there are landmarks, of four times as many rows.
+        let squares = 16 * m * m + pairs as u64 * (2 * svms + 1) * 8 * of_pair * of_pair;
+        squares.max(32 * m * m)
+    };
+    (2 * of(learn, 2)).max(of(ask, 2)).max(of(last, 1))
+}
+
+/// Whether there are so many rows that they are not held together, where nothing is asked for that needs them to be.
+pub fn are_learned_from_in_parts(rows: usize, params: &Svml) -> bool {
+    rows > 2 * PART
+        && params.landmarks != LandmarkChoice::Exact
+        && params.criterion != Criterion::LeaveOneOut
 }
 
 /// Rows of each pair of classes of so many rows.

@@ -82,8 +82,6 @@ const LEAST_SHARE_EARLY_STOPPING: f64 = 0.1;
 /// With landmarks, samples of more than twice as many rows are learned on so many rows first, with at most so many landmarks,
 /// and so many for each class if that is more.
 const FEW_ROWS: [(usize, usize, usize); 3] = [(2048, 200, 20), (8192, 300, 40), (32_768, 500, 75)];
-/// Most steps on all rows after steps on as many as the last of these.
-const LAST_STEPS: usize = 4;
 /// With landmarks the tolerance is this share of what it is without: among many rows there is less to overfit.
 const TOLERANCE_SHARE: f64 = 0.2;
 /// Length of the first step in the optimiser's variables, which are of order one.
@@ -168,10 +166,7 @@ pub fn descend_seen(
         };
         let mut descent = match few {
             Some(mut descent) => {
-                let all = FEW_ROWS.iter().all(|(rows, ..)| sample.rows() >= 2 * rows);
-                let most = if all { LAST_STEPS } else { usize::MAX };
-                let iterations = limits.iterations.min(most);
-                descent.go_on_with(&mut objective, Limits { iterations, ..limits })?;
+                descent.go_on_with(&mut objective, limits)?;
                 descent
             }
             None => Minimiser::new(params.optimiser, &mut objective, theta, limits)?,
@@ -257,8 +252,9 @@ fn on_few_rows(
     Ok(descent)
 }
 
-/// Steps on a sample before those on all rows that it was drawn from.
+/// Steps on a sample before those on all rows that it was drawn from, and most of the latter, which gain little.
 const STEPS_ON_SAMPLE: usize = 5;
+const STEPS_ON_ALL: usize = 2;
 
 /// Goes on from what was learned on a sample with some steps on all rows that it was drawn from, wherever they are: `svms`
 /// are to be trained and validated on these. `reserve` is how many times the longest evaluation is to be kept for what
@@ -284,7 +280,7 @@ pub fn descend_on_all(
     while descent.advance(&mut few)?.is_none() {}
     drop(few);
     let mut objective = ValidationLoss::of_svms(svms, initial.clone(), params);
-    let iterations = limits.iterations.min(LAST_STEPS);
+    let iterations = limits.iterations.min(STEPS_ON_ALL);
     descent.go_on_with(&mut objective, Limits { iterations, ..limits })?;
     let mut path = Path::new(Vec::new());
     let stop = loop {

@@ -27,8 +27,8 @@ use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
 use crate::learners::Init;
 use crate::linalg::{self, Matrix};
-use crate::metric::{Form, Kernel, Metric};
 use crate::loss::zero_one;
+use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{decide, solve_pair, vote};
 use crate::run::{Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
@@ -202,7 +202,7 @@ pub(crate) fn learn_one(
     approach: Approach,
     run: &mut Run<'_>,
 ) -> Result<MeanFit> {
-    let params = &Svml { landmarks: approach.learning(), ..params.clone() };
+    let params = &approach.learning(params);
     let fit = learn_form(sample, form, params, run)?;
     let kind = MemberKind { kernel: params.kernel, form };
     let halves = match params.cross_fit && !fit.stop.is_early() {
@@ -250,7 +250,7 @@ pub(crate) fn learn(
 ) -> Result<MeanFit> {
     // A start from gradients is for forms that are given.
     let init = if params.init == Init::Gradients { Init::Scaled } else { params.init };
-    let params = &Svml { init, landmarks: approach.learning(), ..params.clone() };
+    let params = &Svml { init, ..approach.learning(params) };
     let members = members(sample, approach);
     let mut learned = MeanFit {
         members: Vec::new(),

@@ -33,7 +33,7 @@ use crate::loss::{Loss, Surrogate};
 use crate::metric::{Form, Kernel, Metric};
 use crate::optimise::Optimiser;
 use crate::run::Run;
-use approach::{Approach, LandmarkChoice};
+use approach::{Approach, COPIES, LandmarkChoice, Size, are_learned_from_in_parts};
 use criterion::Criterion;
 use descent::{SvmlFit, descend};
 
@@ -179,7 +179,12 @@ impl Svml {
         let mut sizes = vec![0; data.classes().len()];
         data.y().iter().for_each(|&class| sizes[class] += 1);
         sizes.retain(|&size| size > 0);
-        Approach::for_sizes(&sizes, self, self.memory()).bytes(&sizes, data.columns())
+        let copies = if are_learned_from_in_parts(data.rows(), self) { 1 } else { COPIES };
+        let size = Size { rows: &sizes, columns: data.columns(), copies };
+        // What memory does not allow is refused by the fit.
+        let unlimited = |_| Approach::for_size(size, self, u64::MAX);
+        let approach = Approach::for_size(size, self, self.memory()).or_else(unlimited);
+        approach.unwrap_or(Approach::EXACT).bytes(size)
     }
 
     /// How many bytes a fit may use.
@@ -244,9 +249,9 @@ impl Learner for Svml {
     /// The metric alone; [`Model::fit`](crate::Model::fit) keeps the SVM and C that belong to it.
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
-        let approach = Approach::of(sample, self, self.memory());
+        let approach = Approach::of(sample, COPIES, self, self.memory())?;
         if let FormChoice::Fixed(form) = self.form {
-            let params = Svml { landmarks: approach.learning(), ..self.clone() };
+            let params = approach.learning(self);
             let fit = learn_form(sample, form, &params, run)?;
             return Ok(Learned { best: fit.best, ..Learned::new(fit.metric, fit.trace, fit.stop) });
         }

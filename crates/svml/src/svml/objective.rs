@@ -199,8 +199,6 @@ impl<'a> ValidationLoss<'a> {
         watch: &Watch,
     ) -> Result<Self> {
         let FoldRows { class, classes, trained, folds } = *rows;
-        // Two halves may be learned at the same time, and there is more than blocks of K.
-        let keep = params.memory() / 4;
         let trainer = match (params.landmarks, &problems) {
             (LandmarkChoice::Count(count), Problems::Folds(_)) => {
                 let among = &class[..trained];
@@ -208,7 +206,8 @@ impl<'a> ValidationLoss<'a> {
                 let problems = rows.problems();
                 let (kernel, metric, guess) = (params.kernel, &initial, None);
                 let given = LandmarkProblems { kernel, metric, problems, guess };
-                let svms = LandmarkSvms::of_folds(x, folds, landmarks, given, keep, watch)?;
+                let svms =
+                    LandmarkSvms::of_folds(x, folds, landmarks, given, params.memory(), watch)?;
                 Trainer::Landmarks(Box::new(svms))
             }
             _ => {
