@@ -149,6 +149,9 @@ pub fn remedy_words(remedy: Remedy) -> String {
         Remedy::RaiseMemoryLimit => {
             "raise --memory-limit if the computer has that much, use fewer rows, or train with the default method and --landmarks 2000, which needs no such matrix"
         }
+        Remedy::FewerLandmarks => {
+            "raise --memory-limit if the computer has that much, or use fewer rows or --landmarks"
+        }
         Remedy::UseLessData => "use fewer rows or columns",
         Remedy::LowerCost => {
             "use a smaller C, for example by --set initial_cost=0.1 --set learn_cost=false or, for a method with a grid, by --set costs=[0.1,1]"

@@ -207,6 +207,8 @@ pub enum Remedy {
     RescaleColumn,
     /// Raise the limit on memory, use fewer rows, or train SVML on landmarks, which need no such matrix.
     RaiseMemoryLimit,
+    /// Raise the limit on memory, or use fewer landmarks or rows.
+    FewerLandmarks,
     /// Use fewer rows or columns.
     UseLessData,
     /// Use a smaller C.
@@ -241,6 +243,9 @@ impl fmt::Display for Remedy {
             }
             Self::RaiseMemoryLimit => {
                 "raise memory_limit if the computer has that much, use fewer rows, or train on landmarks, which need no such matrix (Svml { landmarks: LandmarkChoice::Count(2000), ..Svml::default() })"
+            }
+            Self::FewerLandmarks => {
+                "raise memory_limit if the computer has that much, or use fewer landmarks or rows"
             }
             Self::UseLessData => "use fewer rows or columns",
             Self::LowerCost => {

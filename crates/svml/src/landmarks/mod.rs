@@ -36,7 +36,7 @@ pub use choose::Landmarks;
 pub use gather::{Columns, Drawn, DrawnRow, matrix_of};
 pub use gradient::Evaluated;
 pub use newton::{LandmarkProblems, LandmarkSvms};
-pub use part::{LocalRows, PART, Part, blocks_in};
+pub use part::{BLOCK, LocalRows, PART, Part, blocks_in};
 pub use question::{
     Answer, Guess, LandmarkKernel, Preparation, Problem, Question, Rows, Setting, Tree,
 };

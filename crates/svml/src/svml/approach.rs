@@ -9,7 +9,7 @@ use super::Svml;
 use super::criterion::Criterion;
 use crate::data::{Sample, pairs};
 use crate::error::{Error, Remedy, Result};
-use crate::landmarks::PART;
+use crate::landmarks::{BLOCK, PART};
 
 /// Whether SVMs are trained on landmarks. As text: `auto`, `exact`, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,9 @@ const LAST_PER_CLASS: usize = 150;
 /// SVMs on landmarks take about so many steps of Newton's method.
 const STEPS: f64 = 6.0;
 
+/// Blocks of K, or as large as these, that are worked on: one that is not kept, its rows that enter the sum in H, the same
+/// in other coordinates.
+const BLOCKS_AT_ONCE: u64 = 3;
 /// Bytes of a row beside its values: weights, folds, places, and what is known of it for each SVM.
 const PER_ROW: u64 = 64;
 /// Where memory does not allow all landmarks, a number is tried that is this much smaller, as long as it is not below that
@@ -192,7 +195,7 @@ impl Approach {
                     ),
                     bytes: u128::from(taken),
                     limit: u128::from(memory),
-                    remedy: Remedy::RaiseMemoryLimit,
+                    remedy: Remedy::FewerLandmarks,
                 });
             }
             last = fewer;
@@ -264,7 +267,7 @@ fn matrices(learn: usize, ask: usize, last: usize, classes: usize) -> u64 {
         // takes half of a square, half of one and one; for each pair the factor of its part of K. Before that, factors
         // of as many columns as there are landmarks, of four times as many rows.
         let squares = 16 * m * m + pairs as u64 * (2 * svms + 1) * 8 * of_pair * of_pair;
-        squares.max(32 * m * m)
+        squares.max(32 * m * m) + BLOCKS_AT_ONCE * 8 * BLOCK as u64 * m
     };
     (2 * of(learn, 2)).max(of(ask, 2)).max(of(last, 1))
 }

@@ -181,10 +181,12 @@ impl Svml {
         sizes.retain(|&size| size > 0);
         let copies = if are_learned_from_in_parts(data.rows(), self) { 1 } else { COPIES };
         let size = Size { rows: &sizes, columns: data.columns(), copies };
-        // What memory does not allow is refused by the fit.
-        let unlimited = |_| Approach::for_size(size, self, u64::MAX);
-        let approach = Approach::for_size(size, self, self.memory()).or_else(unlimited);
-        approach.unwrap_or(Approach::EXACT).bytes(size)
+        match Approach::for_size(size, self, self.memory()) {
+            Ok(approach) => approach.bytes(size),
+            // That is refused by the fit.
+            Err(Error::TooLarge { bytes, .. }) => u64::try_from(bytes).unwrap_or(u64::MAX),
+            Err(_) => Approach::EXACT.bytes(size),
+        }
     }
 
     /// How many bytes a fit may use.
