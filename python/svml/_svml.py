@@ -79,8 +79,9 @@ DOC = f"""Parameters
         whatever it costs, and a number is the most landmarks that the SVMs of the model have. With
         ``validation="loo"`` everything is exact.
     memory_limit : int or None, default=None
-        Most bytes for kernel matrices and what is computed from them; None is three quarters of what the computer, or
-        the container it runs in, has free. Exact SVMs that would need more are refused with a MemoryError.{PARAMETERS}
+        Most bytes that a fit may use: kernel matrices and what is computed from them and, through landmarks, the rows. None
+        is three quarters of what the computer, or the container it runs in, has free. Through landmarks fewer of
+        them are taken if the limit asks for it. What would need more is refused with a MemoryError.{PARAMETERS}
 
     Attributes
     ----------

@@ -165,7 +165,7 @@ pub struct Learning {
     /// memory with its square
     #[arg(long)]
     pub exact: bool,
-    /// Most memory for kernel matrices and what is computed from them, in bytes or with a unit, such as 4GiB or 500MB
+    /// Most memory of a fit (with exact SVMs, of their kernel matrices), in bytes or with a unit, such as 4GiB or 500MB
     /// [default: three quarters of what the computer, or the container it runs in, has free]
     #[arg(long, value_parser = method::bytes, value_name = "BYTES")]
     pub memory_limit: Option<u64>,

@@ -146,7 +146,8 @@ parameters! {
         /// Most bytes for kernel matrices and what is computed from them; none: three quarters of what the computer, or
         /// the container it runs in, has free. Exact SVMs of two classes need 16 n^2 bytes, 8 n^2
         /// more for each further fold that is trained at the same time, which happens if there is room, and 40 n^2 for
-        /// leave-one-out; SVMs on landmarks any number of bytes, and less time if there are more.
+        /// leave-one-out. Through landmarks the rows count too, three times, and once beyond 131,072 rows; fewer landmarks
+        /// are taken where the usual number does not fit.
         memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }
