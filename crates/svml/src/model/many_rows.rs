@@ -70,8 +70,10 @@ pub(super) fn fit_here(
     });
     let parts: Vec<Part<'_>> = parts.collect();
     let size = Size { rows: &data.class_counts(), columns: data.columns(), copies: 1 };
-    let keep = Approach::for_size(size, params, params.memory())?.keep;
-    let rows = LocalRows::new(parts, keep, run.watch());
+    let Approach { keep, .. } = Approach::for_size(size, params, params.memory())?;
+    // The rows that are drawn are held as often as those of any sample.
+    let drawn = 8 * (COPIES + 1) * (DRAWN * data.columns()) as u64;
+    let rows = LocalRows::new(parts, keep.saturating_sub(drawn), run.watch());
     let (schema, classes) = (data.schema(), data.classes());
     ManyRows { rows: &rows, schema, classes }.fit(method, params, run)
 }
@@ -122,7 +124,7 @@ impl ManyRows<'_> {
         let mut warnings = rows.warnings(data);
         warnings.extend(honest.as_ref().and_then(guessing_warning));
         let refitted = trained.iter().all(|member| member.on_all_rows);
-        if !refitted {
+        if params.refit && !refitted {
             warnings.push(
                 "learning was stopped before the final SVM could be trained on all rows; the model uses the SVM trained on part of them"
                     .to_owned(),
@@ -376,51 +378,40 @@ impl AllRows<'_> {
     ) -> Result<Trained> {
         let Gathered { rows, learned_from, .. } = self.gathered;
         let (weight, kernel) = (member.weight, member.kernel);
-        if let Some(improved) = improved {
-            let Improved { metric, cost, svms, .. } = improved;
-            let setting = Setting { kernel, metric, cost: *cost };
-            if self.params.refit {
-                match self.on_all(setting, svms, watch) {
-                    Ok((svms, landmarks)) => {
-                        let metric = metric.clone();
-                        let (cost, on_all_rows) = (*cost, true);
-                        return Ok(Trained {
-                            weight,
-                            kernel,
-                            metric,
-                            cost,
-                            svms,
-                            on_all_rows,
-                            landmarks,
-                        });
-                    }
-                    Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            let unseen: Vec<usize> = (*learned_from..rows.class.len()).collect();
-            let svms = FinalSvms::on_part(rows, setting, svms.clone(), 0.0, &unseen);
-            let (metric, landmarks) = (metric.clone(), self.approach.ask);
-            let (cost, on_all_rows) = (*cost, false);
-            return Ok(Trained { weight, kernel, metric, cost, svms, on_all_rows, landmarks });
-        }
-        let unseen = match &member.fit.trained {
-            TrainedOn::Part { unseen } if !unseen.is_empty() => unseen.clone(),
-            _ => (*learned_from..rows.class.len()).collect(),
+        let of = |setting: Setting<'_>, svms, on_all_rows, landmarks| {
+            let (metric, cost) = (setting.metric.clone(), setting.cost);
+            Trained { weight, kernel, metric, cost, svms, on_all_rows, landmarks }
         };
-        let fit = &member.fit;
-        let setting = learned(member);
-        let svms = FinalSvms::on_part(rows, setting, fit.svms.clone(), fit.residual, &unseen);
-        let (metric, landmarks) = (fit.metric.clone(), self.approach.learn);
-        Ok(Trained { weight, kernel, metric, cost: fit.cost, svms, on_all_rows: false, landmarks })
+        let aside: Vec<usize> = (*learned_from..rows.class.len()).collect();
+        let Some(improved) = improved else {
+            let (setting, fit) = (learned(member), &member.fit);
+            let unseen = match &fit.trained {
+                TrainedOn::Part { unseen } if !unseen.is_empty() => unseen,
+                _ => &aside,
+            };
+            let svms = FinalSvms::on_part(rows, setting, fit.svms.clone(), fit.residual, unseen);
+            return Ok(of(setting, svms, false, self.approach.learn));
+        };
+        let Improved { metric, cost, svms, .. } = improved;
+        let setting = Setting { kernel, metric, cost: *cost };
+        if self.params.refit {
+            match self.on_all(setting, svms, watch) {
+                Ok((svms, landmarks)) => return Ok(of(setting, svms, true, Some(landmarks))),
+                Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let svms = FinalSvms::on_part(rows, setting, svms.clone(), 0.0, &aside);
+        Ok(of(setting, svms, false, self.approach.ask))
     }
 
+    /// SVMs on all rows, starting from others that were trained on most of them, and how many landmarks they have.
     fn on_all(
         &self,
         setting: Setting<'_>,
         svms: &[BinarySvm],
         watch: &Watch,
-    ) -> Result<(FinalSvms, Option<usize>)> {
+    ) -> Result<(FinalSvms, usize)> {
         let rows = &self.gathered.rows;
         let Setting { kernel, metric, cost } = setting;
         let problems = Problem::of_pairs(rows.classes.len(), &[true; 3], &[false; 3]);
@@ -431,7 +422,7 @@ impl AllRows<'_> {
         svms.train(cost)?;
         let residual = svms.residual();
         let svms = (0..svms.count()).map(|p| svms.svm(p)).collect();
-        Ok((FinalSvms { svms, residual, temperature: None }, Some(count)))
+        Ok((FinalSvms { svms, residual, temperature: None }, count))
     }
 }
 

@@ -89,6 +89,8 @@ const LAST_PER_CLASS: usize = 150;
 /// SVMs on landmarks take about so many steps of Newton's method.
 const STEPS: f64 = 6.0;
 
+/// Of the memory that may be used, at most one part in so many keeps blocks of K: others use the computer too.
+const KEPT_SHARE: u64 = 3;
 /// Blocks of K, or as large as these, that are worked on: one that is not kept, its rows that enter the sum in H, the same
 /// in other coordinates.
 const BLOCKS_AT_ONCE: u64 = 3;
@@ -182,7 +184,7 @@ impl Approach {
             let taken = size.bytes() + matrices(learn, ask, last, classes);
             let (learn, ask, exact_if_less) = (Some(learn), Some(ask), given.is_none());
             if taken <= memory {
-                let keep = memory - taken;
+                let keep = (memory - taken).min(memory / KEPT_SHARE);
                 return Ok(Self { learn, ask, last: Some(last), exact_if_less, keep });
             }
             let fewer = (FEWER * last as f64) as usize;
