@@ -135,6 +135,27 @@ impl Size<'_> {
         let rows = self.rows.iter().sum::<usize>() as u64;
         rows * (8 * self.copies * self.columns as u64 + PER_ROW)
     }
+
+    /// Bytes of the matrices of SVMs on landmarks in that part of the fit that has most: two halves with two folds each are
+    /// learned, one is asked, or the final SVMs are trained. The numbers are those of the landmarks of each.
+    fn matrices(&self, [learn, ask, last]: [usize; 3]) -> u64 {
+        let (classes, pairs) = (self.rows.len() as u64, pairs(self.rows.len()).len() as u64);
+        let rows = match self.rows.iter().sum::<usize>() {
+            // They lie elsewhere.
+            0 => u64::MAX,
+            rows => rows as u64,
+        };
+        let of = |landmarks: usize, svms: u64| {
+            let m = (landmarks as u64).min(rows);
+            let of_pair = if classes > 2 { 2 * m / classes } else { m };
+            // K between the landmarks and weights on it; for each SVM a sum, its change and H or its factor, each of
+            // which takes half of a square, half of one and one; for each pair the factor of its part of K. Before
+            // that, factors of as many columns as there are landmarks, of four times as many rows.
+            let squares = 16 * m * m + pairs * (2 * svms + 1) * 8 * of_pair * of_pair;
+            squares.max(32 * m * m) + BLOCKS_AT_ONCE * 8 * rows.min(BLOCK as u64) * m
+        };
+        (2 * of(learn, 2)).max(of(ask, 2)).max(of(last, 1))
+    }
 }
 
 impl Approach {
@@ -181,7 +202,7 @@ impl Approach {
         let ask = count(usual(ASK, ASK_PER_CLASS));
         let mut last = given.unwrap_or(usual(LAST, LAST_PER_CLASS));
         loop {
-            let taken = size.bytes() + matrices(learn, ask, last, classes);
+            let taken = size.bytes() + size.matrices([learn, ask, last]);
             let (learn, ask, exact_if_less) = (Some(learn), Some(ask), given.is_none());
             if taken <= memory {
                 let keep = (memory - taken).min(memory / KEPT_SHARE);
@@ -220,7 +241,7 @@ impl Approach {
             return size.bytes() + 8 * (n * n + 2 * largest * largest);
         };
         let kept = self.keep.min(8 * n * last.max(learn) as u64);
-        size.bytes() + matrices(learn, ask, last, size.rows.len()) + kept
+        size.bytes() + size.matrices([learn, ask, last]) + kept
     }
 
     /// The parameters of learning.
@@ -256,22 +277,6 @@ impl Approach {
         let bytes = 12 * (rows as u64 * all.len() as u64 + 2 * largest * largest);
         if exact <= landmarks && bytes <= memory { None } else { Some(last) }
     }
-}
-
-/// Bytes of the matrices of SVMs on landmarks in that part of the fit that has most: two halves with two folds each are
-/// learned, one is asked, or the final SVMs are trained.
-fn matrices(learn: usize, ask: usize, last: usize, classes: usize) -> u64 {
-    let of = |landmarks: usize, svms: u64| {
-        let m = landmarks as u64;
-        let (of_pair, pairs) =
-            (if classes > 2 { 2 * m / classes as u64 } else { m }, pairs(classes).len());
-        // K between the landmarks and weights on it; for each SVM a sum, its change and H or its factor, each of which
-        // takes half of a square, half of one and one; for each pair the factor of its part of K. Before that, factors
-        // of as many columns as there are landmarks, of four times as many rows.
-        let squares = 16 * m * m + pairs as u64 * (2 * svms + 1) * 8 * of_pair * of_pair;
-        squares.max(32 * m * m) + BLOCKS_AT_ONCE * 8 * BLOCK as u64 * m
-    };
-    (2 * of(learn, 2)).max(of(ask, 2)).max(of(last, 1))
 }
 
 /// Whether there are so many rows that they are not held together, where nothing is asked for that needs them to be.
