@@ -51,6 +51,14 @@
 //!   have a label. A row with neither label nor entries is a blank line, and blank lines are skipped.
 //! * The columns of an array of numpy are matched by position, for a model whose columns are all numbers.
 //!
+//! # Frames
+//!
+//! A [`Frame`] is a table in memory, with columns of numbers and of texts. The rules are those for tables of a file: texts
+//! are trimmed, some stand for a missing value, and a column of texts that are all numbers is one of numbers, with decimal
+//! commas if the whole column can be read that way. Columns that were said to be categories stay categories.
+//! A [`Summary`] of the frame, or of several parts of a table, decides how columns become numbers
+//! ([`Schema::of_summary`], [`Schema::encode`], [`Dataset::with_schema`]).
+//!
 //! # Large files
 //!
 //! Files are read in pieces, by all threads, and are not held: memory is that of the numbers, twice that where categories
@@ -78,8 +86,10 @@
 //! ```
 
 mod cell;
+mod coding;
 mod dataset;
 pub(crate) mod folds;
+mod frame;
 pub(crate) mod generate;
 mod labels;
 mod options;
@@ -89,7 +99,10 @@ mod sample;
 mod scale;
 mod schema;
 
+#[doc(hidden)]
+pub use coding::check_dense;
 pub use dataset::Dataset;
+pub use frame::{Frame, Summary};
 pub use generate::{Generated, Generator};
 pub use options::{Categories, Delimiter, Format, Missing, ReadOptions, Target};
 pub use prepare::ClassWeight;
