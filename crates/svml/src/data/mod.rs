@@ -42,7 +42,8 @@
 //! * A missing value is NaN if the model imputes. Otherwise it is [`Error::Missing`](crate::error::Error::Missing),
 //!   even if training dropped rows with missing values, because every new row must get a prediction.
 //! * A category that training did not have is all zeros in one-hot columns. As a code it is NaN if the model
-//!   imputes, otherwise [`Error::UnseenCategory`](crate::error::Error::UnseenCategory).
+//!   imputes, otherwise [`Error::UnseenCategory`](crate::error::Error::UnseenCategory). `true` and `false` are found in
+//!   upper and lower case.
 //! * Text in a number column is [`Error::Parse`](crate::error::Error::Parse).
 //! * Labels are returned only if every row has one. They are written like the classes of the model: if these are
 //!   numbers, `1.0` becomes `1`.
