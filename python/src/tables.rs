@@ -106,6 +106,15 @@ impl Summary {
         self.inner.distinct()
     }
 
+    /// Columns of text that are nearly all numbers: name, how many are numbers and how many not, and one that is not.
+    #[getter]
+    fn mistyped(&self) -> Vec<(String, usize, usize, String)> {
+        let owned = |(name, numbers, others, text): (&str, usize, usize, &str)| {
+            (name.to_owned(), numbers, others, text.to_owned())
+        };
+        self.inner.mistyped().into_iter().map(owned).collect()
+    }
+
     /// The summary as text.
     fn to_json(&self) -> PyResult<String> {
         serde_json::to_string(&self.inner).map_err(no_json)

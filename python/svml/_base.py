@@ -372,14 +372,19 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         # It sets names and number of the columns, and says if there is no y.
         validate_data(self, X, y, skip_check_array=True)
         check_consistent_length(X, y)
-        if len(X) < 2:
-            raise ValueError(
-                f"Found array with {len(X)} sample(s) (shape={X.shape}) while a minimum of 2 is required by "
-                f"{type(self).__name__}."
-            )
+        self._check_rows(X, 2)
         columns = _frames.columns_of(X)
+        summary = _core.Summary(columns)
+        for name, count, others, text in summary.mistyped:
+            warnings.warn(
+                f"column {name} was read as text because {others} of its {count + others} values "
+                f"{'is' if others == 1 else 'are'} no number, such as {text!r}; if the column should be numbers, correct "
+                "such values or make them None",
+                UserWarning,
+                stacklevel=3,
+            )
         schema = _core.Schema(
-            _core.Summary(columns),
+            summary,
             target=target if isinstance(target, str) and target.strip() else "class",
             categories=self.categories,
             missing=self.missing,
@@ -390,25 +395,41 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """New rows as the numbers that the model takes."""
         check_is_fitted(self)
         schema, X = self._model.schema, _frames.as_table(_frames.dense(X))
-        if schema.numbers_only:
-            X = self._known_columns(X)
-            if not _frames.has_texts(X, truths=False):
-                finite = "allow-nan" if self._model.imputes else True
-                return validate_data(self, X, reset=False, dtype=KEPT, ensure_all_finite=finite)
-        elif schema.named and (names := _frames.names_of(X)):
-            used = {name for name, kind in zip(schema.names, schema.kinds) if kind != "ignored"}
-            if not used <= {name.strip() for name in names}:
-                # The library says which column is not there, and which are.
-                schema.encode([(name, np.empty(0)) for name in names])
-            return schema.encode(_frames.columns_of(X, used), self._threads())
-        # Columns are matched by their place; scikit-learn checks their number and their names.
+        if not schema.numbers_only:
+            named = schema.named and _frames.names_of(X) is not None
+            return self._rows_by_name(X) if named else self._rows_by_place(X)
+        X = self._known_columns(X)
+        if _frames.has_texts(X, truths=False):
+            return self._rows_by_place(X)
+        finite = "allow-nan" if self._model.imputes else True
+        return validate_data(self, X, reset=False, dtype=KEPT, ensure_all_finite=finite)
+
+    def _rows_by_name(self, X: Any) -> Floats:
+        """The rows of a frame with names; columns that the model does not use may be of any type."""
+        self._check_rows(X, 1)
+        schema, names = self._model.schema, _frames.names_of(X) or []
+        used = {name for name, kind in zip(schema.names, schema.kinds) if kind != "ignored"}
+        if not used <= {name.strip() for name in names}:
+            # The library says which column is not there, and which are.
+            schema.encode([(name, np.empty(0)) for name in names])
+        return schema.encode(_frames.columns_of(X, used), self._threads())
+
+    def _rows_by_place(self, X: Any) -> Floats:
+        """The rows of a table whose columns are matched by place; scikit-learn checks their number and their names."""
+        table = X
         if not _frames.library_of(X) and not _frames.has_texts(X):
-            checked = check_array(X, dtype=KEPT, ensure_all_finite=False, estimator=self, input_name="X")
-            validate_data(self, X, reset=False, skip_check_array=True)
-            X = checked
-        else:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return schema.encode(_frames.columns_of(X), self._threads())
+            table = check_array(X, dtype=KEPT, ensure_all_finite=False, estimator=self, input_name="X")
+        self._check_rows(table, 1)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._model.schema.encode(_frames.columns_of(table), self._threads())
+
+    def _check_rows(self, X: Any, least: int) -> None:
+        """Refuses a table of too few rows, in the words of scikit-learn."""
+        if len(X) < least:
+            raise ValueError(
+                f"Found array with {len(X)} sample(s) (shape={X.shape}) while a minimum of {least} is required by "
+                f"{type(self).__name__}."
+            )
 
     def _known_columns(self, X: Any) -> Any:
         """Of a frame the columns that a model of a file knows by name, which may stand anywhere in it."""

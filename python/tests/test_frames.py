@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -130,6 +131,14 @@ def test_objects_that_are_numbers_are_numbers():
         model = SVMLClassifier().fit(table, y)
         np.testing.assert_array_equal(model.decision_function(table), expected)
         assert model._model.schema.kinds == ["number", "number"]
+
+
+def test_a_slip_in_a_column_of_numbers_is_named():
+    X = pd.DataFrame({"age": [*range(20, 58), "oops", None], "size": range(40)})
+    with pytest.warns(
+        UserWarning, match="column age was read as text because 1 of its 39 values is no number, such as 'oops'"
+    ):
+        SVMLClassifier(max_iter=2, missing="impute").fit(X, [0, 1] * 20)
 
 
 def test_categories_that_are_numbers_stay_categories():
@@ -262,6 +271,11 @@ def test_tables_that_cannot_be_learned_from(mixed):
         SVMLClassifier().fit(X, None)
     with pytest.raises(ValueError, match="row 4, column size: inf is outside the range"):
         SVMLClassifier().fit(X.assign(size=[0, 1, 2, np.inf] + [0] * 86), y)
+    fitted = SVMLClassifier(max_iter=2).fit(X, y)
+    for none in (X[:0], pl.from_pandas(X)[:0], X[:0].to_numpy(dtype=object)):
+        with pytest.raises(ValueError, match="Found array with 0 sample"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted.predict(none)
     for params in ({"missing": "drop"}, {"categories": None}):
         with pytest.raises(svml.InvalidParameterError, match="parameter of NCA must be '.*' or '.*'. Got"):
             NCA(**params).fit(X, y)

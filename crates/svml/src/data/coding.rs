@@ -14,6 +14,8 @@ const FEW_LEVELS: usize = 20;
 /// from all others, in a table of at least so many rows.
 const ALMOST_ALL: f64 = 0.9;
 const FEWEST_TO_TELL: usize = 30;
+/// A column looks mistyped if at most one cell in this many is not a number.
+const RARE: usize = 5;
 /// How many known levels a message lists.
 const LEVELS_LISTED: usize = 8;
 /// How many column names a message lists.
@@ -36,6 +38,11 @@ pub(super) fn kind_of(levels: Vec<String>, filled: usize, categories: Categories
         Categories::Auto if levels.len() <= FEW_LEVELS => Kind::OneHot { levels },
         Categories::Auto | Categories::Codes => Kind::Codes { levels },
     }
+}
+
+/// Whether a column of text looks mistyped: nearly all of its cells are numbers, but not all.
+pub(super) fn looks_mistyped(numbers: usize, others: usize) -> bool {
+    others > 0 && others.saturating_mul(RARE) <= numbers.saturating_add(others)
 }
 
 /// Refuses a schema that leaves no column, or makes too many.

@@ -14,7 +14,8 @@ use crate::linalg::Matrix;
 use super::MAX_COLUMNS;
 use super::cell::{Decimal, excerpt, is_missing, number};
 use super::coding::{
-    Code, Coder, check_dense, check_width, is_left_out, kind_of, no_such_column, unseen,
+    Code, Coder, check_dense, check_width, is_left_out, kind_of, looks_mistyped, no_such_column,
+    unseen,
 };
 use super::dataset::in_range;
 use super::options::{Categories, Format, Missing};
@@ -179,6 +180,9 @@ struct ColumnSummary {
     /// Whether all texts are numbers with a decimal point, or all with a decimal comma.
     points: bool,
     commas: bool,
+    /// How many of the texts are numbers in either notation, and the first, by bytes, of those that are not.
+    spelled: usize,
+    odd: Option<String>,
     levels: Levels,
 }
 
@@ -251,6 +255,8 @@ impl ColumnSummary {
             category: false,
             points: true,
             commas: true,
+            spelled: 0,
+            odd: None,
             levels: Levels::Texts(BTreeSet::new()),
         };
         match cells {
@@ -265,6 +271,10 @@ impl ColumnSummary {
                 summary.category = *category;
                 summary.points = all(Decimal::Point);
                 summary.commas = all(Decimal::Comma);
+                let (numbers, others): (Vec<_>, Vec<_>) =
+                    there().partition(|(text, _)| spells(text));
+                summary.spelled = numbers.iter().map(|(_, count)| **count).sum();
+                summary.odd = others.iter().map(|(text, _)| *text).min().cloned();
                 let levels = there().map(|(text, _)| text.clone()).collect();
                 summary.levels = Levels::Texts(levels).bounded(most);
             }
@@ -275,11 +285,13 @@ impl ColumnSummary {
     fn merge(self, other: Self, most: usize) -> Self {
         Self {
             name: self.name,
-            numbers: self.numbers + other.numbers,
-            texts: self.texts + other.texts,
+            numbers: self.numbers.saturating_add(other.numbers),
+            texts: self.texts.saturating_add(other.texts),
             category: self.category || other.category,
             points: self.points && other.points,
             commas: self.commas && other.commas,
+            spelled: self.spelled.saturating_add(other.spelled),
+            odd: self.odd.into_iter().chain(other.odd).min(),
             levels: self.levels.merge(other.levels, most),
         }
     }
@@ -312,6 +324,11 @@ impl ColumnSummary {
             )),
         }
     }
+}
+
+/// Whether a text is a number in either notation.
+fn spells(text: &str) -> bool {
+    [Decimal::Point, Decimal::Comma].iter().any(|decimal| number(text, *decimal).is_some())
 }
 
 /// How often each text occurs; 0 for one that stands for a missing value.
@@ -372,7 +389,7 @@ impl Summary {
         let pairs = self.columns.into_iter().zip(other.columns);
         Ok(Self {
             named: self.named && other.named,
-            rows: self.rows + other.rows,
+            rows: self.rows.saturating_add(other.rows),
             columns: pairs.map(|(a, b)| a.merge(b, most)).collect(),
         })
     }
@@ -389,8 +406,22 @@ impl Summary {
 
     /// Of each column the number of missing values.
     pub fn missing(&self) -> Vec<usize> {
-        let filled = |column: &ColumnSummary| column.numbers + column.texts;
+        let filled = |column: &ColumnSummary| column.numbers.saturating_add(column.texts);
         self.columns.iter().map(|c| self.rows.saturating_sub(filled(c))).collect()
+    }
+
+    /// Columns of text in which at least four in five cells are numbers, but not all, so that they look mistyped: the name,
+    /// how many cells are numbers, how many are not, and a text that is not.
+    pub fn mistyped(&self) -> Vec<(&str, usize, usize, &str)> {
+        let found = |column: &'_ ColumnSummary| {
+            let others = column.texts.saturating_sub(column.spelled);
+            !column.category && looks_mistyped(column.spelled, others)
+        };
+        (self.columns.iter().filter(|column| found(column)))
+            .map(|c| {
+                (c.name.as_str(), c.spelled, c.texts - c.spelled, c.odd.as_deref().unwrap_or(""))
+            })
+            .collect()
     }
 
     /// Of each column the number of different texts; 0 for a column of numbers.
@@ -795,6 +826,17 @@ mod tests {
         let x = schema.encode(&new).unwrap();
         assert_eq!(x.as_slice()[..2], [0.0, 2.0]);
         assert!(x.as_slice()[2].is_nan());
+    }
+
+    #[test]
+    fn columns_that_look_mistyped() {
+        let cells = [Some("1"), Some("2,5"), Some("oops"), Some("4"), Some("5"), None, Some("eh?")];
+        let of = |cells: &[Option<&str>]| Summary::of(&texts("c", cells)).unwrap();
+        assert_eq!(of(&cells[..5]).mistyped(), [("c", 4, 1, "oops")]);
+        assert_eq!(of(&cells).mistyped(), []);
+        assert_eq!(of(&cells[..2]).mistyped(), []);
+        let merged = of(&cells[..3]).merge(of(&cells[3..5])).unwrap();
+        assert_eq!(merged, of(&cells[..5]));
     }
 
     #[test]
