@@ -187,6 +187,8 @@ class SVML(Estimator):
         random_state: int | np.random.RandomState | None = 0,
         landmarks: int | str = "auto",
         memory_limit: int | None = None,
+        categories: str = "auto",
+        missing: str = "refuse",
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -212,6 +214,8 @@ class SVML(Estimator):
         self.random_state = random_state
         self.landmarks = landmarks
         self.memory_limit = memory_limit
+        self.categories = categories
+        self.missing = missing
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose
@@ -432,7 +436,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -448,7 +452,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -466,7 +470,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
             The rows.
 
         Returns
