@@ -437,6 +437,8 @@ impl Model {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ParameterError", module.py().get_type::<ParameterError>())?;
     module.add_class::<Model>()?;
+    module.add("Cancelled", module.py().get_type::<rows::Cancelled>())?;
+    module.add_class::<rows::Flag>()?;
     module.add_class::<rows::Part>()?;
     module.add_function(wrap_pyfunction!(rows::add_answers, module)?)?;
     module.add_function(wrap_pyfunction!(rows::fit_rows, module)?)?;

@@ -6,7 +6,7 @@ use numpy::{PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use svml::data::{Categories, Frame, Kind, Missing};
+use svml::data::{Categories, Encoded, Frame, Kind, Missing};
 
 use crate::convert::{array, to_python};
 use crate::job::run;
@@ -210,6 +210,12 @@ impl Schema {
     #[getter]
     fn encoded_names(&self) -> Vec<String> {
         self.inner.encoded_names()
+    }
+
+    /// Of each encoded column whether it holds codes of categories.
+    #[getter]
+    fn coded(&self) -> Vec<bool> {
+        self.inner.encoded_kinds().iter().map(|kind| *kind == Encoded::Code).collect()
     }
 
     /// What is done with missing values: refuse, drop or impute.
