@@ -374,22 +374,25 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_consistent_length(X, y)
         self._check_rows(X, 2)
         columns = _frames.columns_of(X)
-        summary = _core.Summary(columns)
+        schema = self._schema_of(_core.Summary(columns), target, stacklevel=4)
+        return schema.encode(columns, self._threads()), y, schema
+
+    def _schema_of(self, summary: _core.Summary, target: Any, stacklevel: int) -> _core.Schema:
+        """How the columns of a table become numbers; `target` is the name of its classes, if it is a text."""
         for name, count, others, text in summary.mistyped:
             warnings.warn(
                 f"column {name} was read as text because {others} of its {count + others} values "
                 f"{'is' if others == 1 else 'are'} no number, such as {text!r}; if the column should be numbers, correct "
                 "such values or make them None",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
-        schema = _core.Schema(
+        return _core.Schema(
             summary,
             target=target if isinstance(target, str) and target.strip() else "class",
             categories=self.categories,
             missing=self.missing,
         )
-        return schema.encode(columns, self._threads()), y, schema
 
     def _rows(self, X: Any) -> Rows:
         """New rows as the numbers that the model takes."""

@@ -7,7 +7,21 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ParameterError", "Model", "Schema", "Summary", "check_dense", "defaults", "bounds"]
+__all__ = [
+    "ParameterError",
+    "Model",
+    "Cancelled",
+    "Flag",
+    "Part",
+    "Schema",
+    "Summary",
+    "add_answers",
+    "fit_rows",
+    "part_rows",
+    "check_dense",
+    "defaults",
+    "bounds",
+]
 
 _Rows = NDArray[np.float64] | NDArray[np.float32]
 _Column = (
@@ -17,6 +31,7 @@ _Column = (
 )
 
 class ParameterError(ValueError): ...
+class Cancelled(Exception): ...
 
 @final
 class Model:
@@ -137,6 +152,8 @@ class Schema:
     @property
     def encoded_names(self) -> list[str]: ...
     @property
+    def coded(self) -> list[bool]: ...
+    @property
     def missing(self) -> str: ...
     @property
     def target(self) -> str: ...
@@ -147,6 +164,45 @@ class Schema:
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
+@final
+class Flag:
+    def __new__(cls) -> Flag: ...
+    def is_set(self) -> bool: ...
+    def set(self) -> None: ...
+
+@final
+class Part:
+    def __new__(
+        cls,
+        x: _Rows,
+        y: NDArray[np.int64],
+        weights: NDArray[np.float64] | None,
+        number: int,
+        classes: int,
+        coded: list[bool],
+    ) -> Part: ...
+    def answer(self, setting: bytes | None, question: bytes, keep: int, threads: int) -> bytes: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __sizeof__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Part], tuple[Any, ...]]: ...
+
+def part_rows() -> int: ...
+def add_answers(first: bytes, second: bytes) -> bytes: ...
+def fit_rows(
+    params: str,
+    ask: Callable[[str, int | None, bytes | None, bytes], bytes],
+    classes: list[str],
+    *,
+    columns: int,
+    names: list[str] | None = None,
+    schema: Schema | None = None,
+    impute: bool = False,
+    threads: int = 1,
+    time_limit: float | None = None,
+    observer: Callable[[dict[str, Any]], bool] | None = None,
+    interrupt: Flag | None = None,
+) -> Model: ...
 def check_dense(rows: int, columns: int) -> None: ...
 def defaults(method: str) -> dict[str, Any]: ...
 def bounds(method: str) -> dict[str, str]: ...
