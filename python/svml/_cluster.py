@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import distributed
 import numpy as np
+from dask.delayed import delayed
 from distributed.system import MEMORY_LIMIT
 from numpy.typing import NDArray
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
@@ -143,7 +144,12 @@ def read(reading: Reading, place: int, x: Any, y: Any, weights: Any) -> Table:
         if not reading.texts:
             finite = "allow-nan" if reading.allow_nan else True
             x = check_array(
-                x, dtype=KEPT, ensure_min_samples=0, ensure_all_finite=finite, input_name="X", estimator="SVMLClassifier"
+                x,
+                dtype=KEPT,
+                ensure_min_samples=0,
+                ensure_all_finite=finite,
+                input_name="X",
+                estimator="SVMLClassifier",
             )
         y = column_or_1d(np.asarray(y))
         assert_all_finite(y, input_name="y")
@@ -195,9 +201,7 @@ def look_together(seen: Sequence[Seen]) -> Seen:
     # A partition without rows says nothing of the type of labels.
     full = [one for one in seen if sum(one.rows)] or seen[:1]
     labels, places = np.unique(np.concatenate([one.labels for one in full]), return_inverse=True)
-    weights = np.bincount(
-        places.ravel(), weights=np.concatenate([one.weights for one in full]), minlength=len(labels)
-    )
+    weights = np.bincount(places.ravel(), weights=np.concatenate([one.weights for one in full]), minlength=len(labels))
     summaries = [one.summary for one in seen if one.summary is not None]
     while len(summaries) > 1:
         summaries = [pair[0] if len(pair) == 1 else pair[0].merge(pair[1]) for pair in by_number(summaries, 2)]
@@ -357,9 +361,7 @@ class Rows:
 
     def read(self, partitions: Sequence[tuple[Any, Any, Any]], reading: Reading) -> Seen:
         """Reads partitions, which are delayed, and tells what is known of them."""
-        import dask
-
-        task = dask.delayed(read, pure=False)
+        task = delayed(read, pure=False)
         tables = [
             task(reading, place, *partition, dask_key_name=f"svml-read-{self.token}-{place}")
             for place, partition in enumerate(partitions)
@@ -454,12 +456,12 @@ class Rows:
                 self._cancel()
                 raise _core.Cancelled()
             self._see_workers()
-        for future in futures:
-            if future.status == "error":
-                error = future.exception()
-                raise self._explained(error) from error
-            if future.status != "finished":
-                raise self._explained(concurrent.futures.CancelledError())
+        failed = next((future for future in futures if future.status == "error"), None)
+        if failed is not None:
+            error = failed.exception()
+            raise self._explained(error) from error
+        if any(future.status != "finished" for future in futures):
+            raise self._explained(concurrent.futures.CancelledError())
         self.running = None
 
     def _cancel(self) -> None:
@@ -481,7 +483,8 @@ class Rows:
             return
         if self.client.status != "running":
             raise self._explained(concurrent.futures.CancelledError())
-        threads = self._safely(lambda: self.client.sync(self.client.scheduler.ncores, callback_timeout=PATIENCE))
+        scheduler: Any = self.client.scheduler
+        threads = self._safely(lambda: self.client.sync(scheduler.ncores, callback_timeout=PATIENCE))
         self.looked = time.monotonic()
         if set(threads) != self.workers:
             self.workers, self.settled = set(threads), False
@@ -514,7 +517,7 @@ class Rows:
         room = shares(threads, len(groups))
         for group, wanted in zip(groups, placed([[where[part] for part in group] for group in groups], room)):
             for part in group:
-                if where[part] not in (None, wanted):
+                if wanted is not None and where[part] not in (None, wanted):
                     self._move(part, wanted)
 
     def _move(self, part: int, worker: str) -> None:
@@ -539,7 +542,9 @@ class Rows:
                 f"a worker ran out of memory ({error}); give workers more of it, use more workers, make partitions smaller, "
                 "or lower memory_limit, a quarter of which is kept by each worker"
             )
-        if not isinstance(error, (concurrent.futures.CancelledError, asyncio.CancelledError, OSError, asyncio.TimeoutError)):
+        if not isinstance(
+            error, (concurrent.futures.CancelledError, asyncio.CancelledError, OSError, asyncio.TimeoutError)
+        ):
             return error
         if self.client.status != "running":
             return ClusterError(
@@ -547,7 +552,9 @@ class Rows:
                 "and fit again"
             )
         if isinstance(error, OSError):
-            return ClusterError(f"the cluster does not answer ({error}); see whether its scheduler still runs, and fit again")
+            return ClusterError(
+                f"the cluster does not answer ({error}); see whether its scheduler still runs, and fit again"
+            )
         return ClusterError(
             "rows were lost with a worker and cannot be made again: they had been put on the workers (by scatter), or the "
             "cluster was restarted; fit on collections that are read from files or made by tasks, which Dask can repeat"

@@ -30,9 +30,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 try:
-    import dask
     import dask.array as da
     import distributed  # noqa: F401
+    from dask.base import compute, is_dask_collection, tokenize
+    from dask.delayed import delayed
 except ImportError as error:
     raise ImportError(
         f"svml.dask needs Dask, and {error.name} is not installed; install svml with it: pip install 'svml[dask]'"
@@ -314,9 +315,9 @@ class SVMLClassifier(svml.SVMLClassifier):
             return float(super().score(X, y, sample_weight))
         check_is_fitted(self)
         model = self._sent()
-        count = dask.delayed(_right, pure=False)
+        count = delayed(_right, pure=False)
         counts = [count(model, *partition) for partition in _partitions(X, y, sample_weight)]
-        right, of_all = np.sum(dask.compute(*counts), axis=0)
+        right, of_all = np.sum(compute(*counts), axis=0)
         return float(right / of_all)
 
     def to_local(self) -> svml.SVMLClassifier:
@@ -336,7 +337,9 @@ class SVMLClassifier(svml.SVMLClassifier):
         if self.landmarks == "exact":
             raise self._invalid("landmarks", "'auto' or an integer, as rows lie on many workers", self.landmarks)
         if self.validation == "loo":
-            raise self._invalid("validation", "an integer of at least 2 or 'hold_out', as rows lie on many workers", "loo")
+            raise self._invalid(
+                "validation", "an integer of at least 2 or 'hold_out', as rows lie on many workers", "loo"
+            )
         limit = self.memory_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1):
             raise self._invalid("memory_limit", "a positive number of bytes or None", limit)
@@ -362,8 +365,8 @@ class SVMLClassifier(svml.SVMLClassifier):
     def _sent(self) -> Any:
         """The ordinary estimator, once for all blocks; each of them has a thread."""
         local = self.to_local().set_params(n_jobs=1, callbacks=None)
-        name = f"svml-model-{dask.base.tokenize(self._model.to_bytes(), self.classes_)}"
-        return dask.delayed(local, name=name, traverse=False)
+        name = f"svml-model-{tokenize(self._model.to_bytes(), self.classes_)}"
+        return delayed(local, name=name, traverse=False)
 
     def _lazily(self, method: str, X: Any, width: Any, dtype: Any = np.float64) -> Any:
         """What a method gives for each block; `width` is 1 for a value for each row, or the shape of several."""
@@ -378,7 +381,17 @@ class SVMLClassifier(svml.SVMLClassifier):
         chunks = (X.chunks[0], *((count,) for count in more))
         drop = [] if more else [1]
         return X.map_blocks(
-            _of_block, model, method, more, dtype, dtype=dtype, chunks=chunks, drop_axis=drop, meta=meta, name=None, token=name
+            _of_block,
+            model,
+            method,
+            more,
+            dtype,
+            dtype=dtype,
+            chunks=chunks,
+            drop_axis=drop,
+            meta=meta,
+            name=None,
+            token=name,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -412,7 +425,7 @@ def _is_dask(X: Any) -> bool:
 
 def _is_frame(X: Any) -> bool:
     """Whether it is a dataframe of Dask; that module need not be imported for an answer."""
-    return dask.is_dask_collection(X) and hasattr(X, "map_partitions") and getattr(X, "ndim", 0) == 2
+    return is_dask_collection(X) and hasattr(X, "map_partitions") and getattr(X, "ndim", 0) == 2
 
 
 def _check_collection(X: Any) -> None:
@@ -435,20 +448,20 @@ def _partitions(X: Any, y: Any, weights: Any) -> Iterator[tuple[Any, Any, Any]]:
         X = X.rechunk({1: -1})
     xs = X.to_delayed() if _is_frame(X) else X.to_delayed().ravel().tolist()
     lengths = None if _is_frame(X) or np.isnan(X.chunks[0]).any() else X.chunks[0]
-    if lengths is None and any(not _is_scalar(beside) and not dask.is_dask_collection(beside) for beside in (y, weights)):
-        lengths = dask.compute(*(dask.delayed(len)(x) for x in xs))
+    if lengths is None and any(not _is_scalar(beside) and not is_dask_collection(beside) for beside in (y, weights)):
+        lengths = compute(*(delayed(len)(x) for x in xs))
     ys = _aligned("y", y, X, lengths, len(xs))
     ws = [weights] * len(xs) if _is_scalar(weights) else _aligned("sample_weight", weights, X, lengths, len(xs))
     return zip(xs, ys, ws)
 
 
 def _is_scalar(weights: Any) -> bool:
-    return weights is None or (not dask.is_dask_collection(weights) and np.ndim(weights) == 0)
+    return weights is None or (not is_dask_collection(weights) and np.ndim(weights) == 0)
 
 
 def _aligned(name: str, values: Any, X: Any, lengths: Sequence[int] | None, count: int) -> list[Any]:
     """Values for the rows of each partition of X, of the lengths that are known or None."""
-    if not dask.is_dask_collection(values):
+    if not is_dask_collection(values):
         _check_length(name, len(values), lengths)
         ends = np.cumsum(lengths or ()).tolist()
         plain = values if hasattr(values, "iloc") else np.asarray(values)

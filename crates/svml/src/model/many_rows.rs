@@ -110,7 +110,11 @@ impl ManyRows<'_> {
             }
             let mut steps = run.numbered_from(trace.len());
             let one = match all.improve(&learning, member, left as u32, &mut steps) {
-                Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => break,
+                Err(Error::Interrupted) => {
+                    stop = watch.cause();
+                    break;
+                }
+                Err(Error::NotPositiveDefinite { .. }) => break,
                 one => one?,
             };
             let first = trace.len();
