@@ -1,13 +1,14 @@
-"""One fit on a Dask cluster of this computer: time by number of workers and of rows, the share outside the sums, bytes that
-travel, and what a slow network would add.
+"""One fit on a Dask cluster of this computer: how its time grows with workers and rows, and what a network would add.
 
     python3 benches/dask_scaling.py [--rows N ...] [--workers N ...] [--latency SECONDS ...] [--form FORM]
-                                    [--landmarks M ...] [--empty] [--results FILE.jsonl]
+                                    [--landmarks M ...] [--memory-limit BYTES] [--n-jobs N] [--empty]
+                                    [--results FILE.jsonl]
 
-Workers are processes with one thread. Data are generated on them, chunk by chunk: 100 normal columns, of which 10 matter,
-and two classes. A line is written for each fit: its seconds, those in questions to the rows, how many questions of each stage
-there were with their median seconds and bytes, and the median and the largest time of a question. The latency is waited in
-addition to each question. With --empty only questions to 10 rows in each of 8 parts are timed, which cost nothing themselves.
+Workers are processes with one thread. Data are generated on them, chunk by chunk: 100 normal columns, of which 10
+matter, and two classes. A line is written for each fit: its seconds, those in questions to the rows, the share outside,
+and for each stage the number of questions, their seconds and most bytes of the setting, the question and the answer. The
+latency is waited in addition to each question. With --empty only questions to 10 rows in each of 8 parts are timed, which
+cost nothing themselves.
 """
 
 import argparse
@@ -28,8 +29,10 @@ COLUMNS = 100
 CHUNK = 65_536
 
 
-def generated(rows, chunk=CHUNK, columns=COLUMNS):
+def generated(rows, chunk=None, columns=COLUMNS):
     """Rows and classes that are made by tasks, so that a lost chunk is made again."""
+    # At least eight chunks, so that two workers have the same number of rows.
+    chunk = chunk or min(CHUNK, -(-rows // 8))
     sizes = tuple(min(chunk, rows - first) for first in range(0, rows, chunk))
 
     def make(block_info=None):
@@ -50,7 +53,6 @@ class Log:
     def __init__(self, latency=0.0):
         self.latency = latency
         self.asked = []
-        self.started = {}
         self.original = _cluster.Rows.ask
 
     def __enter__(self):
@@ -71,11 +73,13 @@ class Log:
         _cluster.Rows.ask = self.original
 
     def by_stage(self):
+        # Settings with as many landmarks have about as many bytes.
         stages = defaultdict(list)
         for stage, *values in self.asked:
-            stages[stage].append(values)
-        return {
-            stage: {
+            stages[stage, round(values[2] / 1e5)].append(values)
+        return [
+            {
+                "stage": stage,
                 "questions": len(values),
                 "seconds": round(sum(value[0] for value in values), 3),
                 "median_seconds": round(statistics.median(value[0] for value in values), 4),
@@ -83,8 +87,8 @@ class Log:
                 "question_bytes": max(value[3] for value in values),
                 "answer_bytes": max(value[4] for value in values),
             }
-            for stage, values in stages.items()
-        }
+            for (stage, _), values in stages.items()
+        ]
 
 
 def measured(workers, rows, latency=0.0, **params):
@@ -142,6 +146,7 @@ def main():
     parser.add_argument("--latency", type=float, nargs="+", default=[0.0])
     parser.add_argument("--form", default="auto")
     parser.add_argument("--landmarks", type=int, nargs="+", default=[None])
+    parser.add_argument("--memory-limit", type=int, default=None, help="of each worker; 1: nothing is kept")
     parser.add_argument("--n-jobs", type=int, default=None, help="threads of the driver")
     parser.add_argument("--empty", action="store_true")
     parser.add_argument("--results", type=Path)
@@ -162,7 +167,8 @@ def main():
             for landmarks in given.landmarks:
                 for latency in given.latency:
                     more = {} if landmarks is None else {"landmarks": landmarks}
-                    note(measured(workers, rows, latency, form=given.form, n_jobs=given.n_jobs, **more))
+                    more |= {"memory_limit": given.memory_limit, "n_jobs": given.n_jobs}
+                    note(measured(workers, rows, latency, form=given.form, **more))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 from uuid import uuid4
 
@@ -262,15 +263,23 @@ def answer(
     threads = worker_threads(n_jobs)
     with ONE:
         keep = share_to_keep(memory_limit)
-        return total([held.part.answer(setting, question, keep, threads) for held in parts])
+        return total(held.part.answer(setting, question, keep, threads) for held in parts)
 
 
-def total(answers: Sequence[bytes]) -> bytes:
-    """The sum of answers: neighbours two by two, then their sums two by two."""
-    sums = list(answers)
-    while len(sums) > 1:
-        sums = [pair[0] if len(pair) == 1 else _core.add_answers(*pair) for pair in by_number(sums, 2)]
-    return sums[0]
+def total(answers: Iterable[bytes]) -> bytes:
+    """The sum of answers: neighbours two by two, then their sums two by two, of which few are held at a time."""
+    # At place k a sum of 2^k answers, if there is one.
+    sums: list[bytes | None] = []
+    for answer in answers:
+        found: bytes = answer
+        for place, before in enumerate(sums):
+            if before is None:
+                sums[place] = found
+                break
+            sums[place], found = None, _core.add_answers(before, found)
+        else:
+            sums.append(found)
+    return reduce(lambda after, before: _core.add_answers(before, after), (found for found in sums if found is not None))
 
 
 def by_number(things: Sequence[Any], count: int) -> list[Any]:

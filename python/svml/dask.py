@@ -196,7 +196,8 @@ class SVMLClassifier(svml.SVMLClassifier):
                 schema = self._schema_of(seen.summary, getattr(y, "name", None), 3) if seen.summary else None
                 columns = len(schema.coded) if schema else X.shape[1]
                 labels = [label_of(value) for value in classes.tolist()]
-                params = self._library_params(labels)
+                # The limit is for workers; the driver, which has some rows only, takes what it has.
+                params = {**self._library_params(labels), "memory_limit": None}
                 rows.make_parts(seen, Plan(svml.__version__, classes, columns, schema))
             except _core.Cancelled:
                 raise TimeoutError("the time was over before all rows were read; raise time_limit") from None

@@ -98,9 +98,7 @@ impl ManyRows<'_> {
         let alone = Svml { cross_fit: false, ..params.clone() };
         let MeanFit { members, candidates, mut trace, mut best, mut stop, .. } = match params.form {
             FormChoice::Auto => members::learn(&learning, params, of_sample, run)?,
-            FormChoice::Fixed(form) => {
-                members::learn_one(&learning, form, &alone, of_sample, run)?
-            }
+            FormChoice::Fixed(form) => members::learn_one(&learning, form, &alone, of_sample, run)?,
         };
         let all = AllRows { rows: self.rows, gathered: &gathered, approach, params };
         let mut asked = Vec::with_capacity(members.len());
@@ -178,12 +176,14 @@ impl ManyRows<'_> {
         self.check(&columns)?;
         let most_frequent: Vec<Option<f64>> = (columns.codes.iter())
             .map(|codes| {
-                let best = codes.iter().fold(None, |best: Option<(u64, f64)>, (code, weight)| {
-                    match best {
-                        Some((_, most)) if most >= *weight => best,
-                        _ => Some((*code, *weight)),
-                    }
-                });
+                let best =
+                    codes.iter().fold(
+                        None,
+                        |best: Option<(u64, f64)>, (code, weight)| match best {
+                            Some((_, most)) if most >= *weight => best,
+                            _ => Some((*code, *weight)),
+                        },
+                    );
                 best.map(|(code, _)| f64::from_bits(code))
             })
             .collect();
@@ -202,11 +202,24 @@ impl ManyRows<'_> {
                 share.max(DRAWN / (LEAST_SHARE * self.classes.len())).min(rows as usize)
             })
             .collect();
-        let Answer::Drawn(drawn) = ask(&Question::Draw { count, seed: params.seed })? else {
-            return Err(Error::NoRows(" to learn from".to_owned()));
+        let draw = |largest: Vec<u64>| {
+            let count = count.clone();
+            match ask(&Question::Draw { count, largest, seed: params.seed })? {
+                Answer::Drawn(drawn) => Ok(drawn),
+                _ => Err(Error::NoRows(" to learn from".to_owned())),
+            }
         };
-        let fold_keys: Vec<Vec<u64>> =
-            drawn.of_class.iter().zip(&columns.rows).map(|(drawn, all)| fold_keys(drawn, *all)).collect();
+        let bounds = count.iter().zip(&columns.rows).map(|(&count, &all)| largest_key(count, all));
+        let mut drawn = draw(bounds.collect())?;
+        if drawn.of_class.iter().zip(&count).any(|(rows, count)| rows.len() < *count) {
+            drawn = draw(vec![u64::MAX; count.len()])?;
+        }
+        let fold_keys: Vec<Vec<u64>> = drawn
+            .of_class
+            .iter()
+            .zip(&columns.rows)
+            .map(|(drawn, all)| fold_keys(drawn, *all))
+            .collect();
         let mut drawn: Vec<(bool, usize, DrawnRow)> = (drawn.of_class.into_iter().enumerate())
             .flat_map(|(class, rows)| rows.into_iter().map(move |row| (class, row)))
             .map(|(class, row)| (row.key < fold_keys[class][0], class, row))
@@ -243,6 +256,15 @@ impl ManyRows<'_> {
     }
 }
 
+/// A key that as good as never is below that of the row with the `count`-th smallest key of `all` rows: their number below
+/// a key is binomial, and this is ten standard deviations from the mean.
+fn largest_key(count: usize, all: u64) -> u64 {
+    let (count, all) = (count as f64, all.max(1) as f64);
+    let share = (count + 10.0 * (count + 10.0).sqrt()) / all;
+    // A number that is too large becomes the largest.
+    (share * u64::MAX as f64) as u64
+}
+
 /// The keys at which the second fold and the third start, given the rows of a class that were drawn: those with the
 /// smallest keys.
 fn fold_keys(drawn: &[DrawnRow], all: u64) -> Vec<u64> {
@@ -250,7 +272,9 @@ fn fold_keys(drawn: &[DrawnRow], all: u64) -> Vec<u64> {
     let first = drawn.get(aside).map_or(u64::MAX, |row| row.key);
     let second = match (drawn.len() as u64) < all {
         true => first + (u64::MAX - first) / 2,
-        false => drawn.get(aside + (drawn.len() - aside).div_ceil(2)).map_or(u64::MAX, |row| row.key),
+        false => {
+            drawn.get(aside + (drawn.len() - aside).div_ceil(2)).map_or(u64::MAX, |row| row.key)
+        }
     };
     vec![first, second.max(first)]
 }
@@ -361,8 +385,7 @@ impl AllRows<'_> {
             let pairwise = PairwiseSvms::new(svms, classes, |row| rows.class[row]);
             let mapped = metric.transform(&rows.x.select_rows(&pairwise.support));
             let outputs = pairwise.outputs_at(member.kernel, metric, &rows.x, &aside, &mapped);
-            let mean =
-                mean.get_or_insert_with(|| Matrix::zeros(outputs.rows(), outputs.cols()));
+            let mean = mean.get_or_insert_with(|| Matrix::zeros(outputs.rows(), outputs.cols()));
             let values = mean.as_mut_slice().iter_mut().zip(outputs.as_slice());
             values.for_each(|(mean, h)| *mean += member.weight * h);
         }
