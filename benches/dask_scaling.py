@@ -6,6 +6,7 @@
 
 Workers are processes with one thread. Data are generated on them, chunk by chunk: 100 normal columns, of which 10
 matter, and two classes. A line is written for each fit: its seconds, those in questions to the rows, the share outside,
+seconds of processor time of driver and workers, which other programs on the computer hardly change,
 and for each stage the number of questions, their seconds and most bytes of the setting, the question and the answer. The
 latency is waited in addition to each question. With --empty only questions to 10 rows in each of 8 parts are timed, which
 cost nothing themselves.
@@ -95,13 +96,16 @@ def measured(workers, rows, latency=0.0, **params):
     """One fit on a cluster of its own."""
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit="6GB") as cluster,
-        Client(cluster),
+        Client(cluster) as client,
         Log(latency) as log,
     ):
         X, y = generated(rows)
+        before, own = client.run(time.process_time), time.process_time()
         started = time.perf_counter()
         model = SVMLClassifier(**params).fit(X, y)
         seconds = time.perf_counter() - started
+        own = time.process_time() - own
+        workers_cpu = [now - before[worker] for worker, now in client.run(time.process_time).items()]
     asked = sum(question[1] for question in log.asked)
     return {
         "workers": workers,
@@ -110,6 +114,8 @@ def measured(workers, rows, latency=0.0, **params):
         "params": params,
         "seconds": round(seconds, 2),
         "in_questions": round(asked, 2),
+        "driver_cpu": round(own, 2),
+        "workers_cpu": [round(cpu, 2) for cpu in workers_cpu],
         "share_outside": round(1 - asked / seconds, 3),
         "questions": len(log.asked),
         "settings": len({question[2] for question in log.asked} - {None}),

@@ -279,7 +279,9 @@ def total(answers: Iterable[bytes]) -> bytes:
             sums[place], found = None, _core.add_answers(before, found)
         else:
             sums.append(found)
-    return reduce(lambda after, before: _core.add_answers(before, after), (found for found in sums if found is not None))
+    return reduce(
+        lambda after, before: _core.add_answers(before, after), (found for found in sums if found is not None)
+    )
 
 
 def by_number(things: Sequence[Any], count: int) -> list[Any]:

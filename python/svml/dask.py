@@ -187,11 +187,12 @@ class SVMLClassifier(svml.SVMLClassifier):
         meta = X._meta if _is_frame(X) else np.empty((0, X.shape[1]), X.dtype)
         validate_data(self, meta, skip_check_array=True)
         texts = _frames.has_texts(meta)
-        with Rows(client_of(self.client), watched, self.memory_limit, self.n_jobs) as rows:
+        client = client_of(self.client)
+        with Rows(client, watched, self.memory_limit, self.n_jobs) as rows:
             try:
                 rows.check_workers()
                 reading = Reading(svml.__version__, X.shape[1], texts, self.missing == "impute")
-                seen = rows.read(list(_partitions(X, y, sample_weight)), reading)
+                seen = rows.read(list(_partitions(X, y, sample_weight, client)), reading)
                 classes = self._classes_of(seen)
                 schema = self._schema_of(seen.summary, getattr(y, "name", None), 3) if seen.summary else None
                 columns = len(schema.coded) if schema else X.shape[1]
@@ -317,8 +318,8 @@ class SVMLClassifier(svml.SVMLClassifier):
         check_is_fitted(self)
         model = self._sent()
         count = delayed(_right, pure=False)
-        counts = [count(model, *partition) for partition in _partitions(X, y, sample_weight)]
-        right, of_all = np.sum(compute(*counts), axis=0)
+        counts = [count(model, *partition) for partition in _partitions(X, y, sample_weight, self.client)]
+        right, of_all = np.sum(_computed(counts, self.client), axis=0)
         return float(right / of_all)
 
     def to_local(self) -> svml.SVMLClassifier:
@@ -441,7 +442,7 @@ def _check_collection(X: Any) -> None:
         raise ValueError("the number of columns of X is unknown; call X.compute_chunk_sizes() before")
 
 
-def _partitions(X: Any, y: Any, weights: Any) -> Iterator[tuple[Any, Any, Any]]:
+def _partitions(X: Any, y: Any, weights: Any, client: Any) -> Iterator[tuple[Any, Any, Any]]:
     """Rows, classes and weights of each partition, delayed."""
     if y is None:
         raise ValueError("SVMLClassifier requires y to be passed, but the target y is None")
@@ -450,10 +451,15 @@ def _partitions(X: Any, y: Any, weights: Any) -> Iterator[tuple[Any, Any, Any]]:
     xs = X.to_delayed() if _is_frame(X) else X.to_delayed().ravel().tolist()
     lengths = None if _is_frame(X) or np.isnan(X.chunks[0]).any() else X.chunks[0]
     if lengths is None and any(not _is_scalar(beside) and not is_dask_collection(beside) for beside in (y, weights)):
-        lengths = compute(*(delayed(len)(x) for x in xs))
+        lengths = _computed([delayed(len)(x) for x in xs], client)
     ys = _aligned("y", y, X, lengths, len(xs))
     ws = [weights] * len(xs) if _is_scalar(weights) else _aligned("sample_weight", weights, X, lengths, len(xs))
     return zip(xs, ys, ws)
+
+
+def _computed(things: list[Any], client: Any) -> Sequence[Any]:
+    """What delayed things are, by a client or, without one, by what Dask uses."""
+    return compute(*things) if client is None else client.gather(client.compute(things))
 
 
 def _is_scalar(weights: Any) -> bool:
