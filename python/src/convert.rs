@@ -49,14 +49,12 @@ pub fn to_python(error: Error) -> PyErr {
 /// What to do about an error, in the words of the package.
 fn in_python(remedy: Remedy) -> String {
     match remedy {
-        Remedy::DropOrImpute => {
-            "leave out such rows, or fill such values before (sklearn.impute.SimpleImputer)"
-        }
+        Remedy::DropOrImpute => "leave out such rows, or fit with missing=\"impute\"",
         Remedy::DropMissing => "leave out such rows",
         Remedy::AcceptNewCategories => {
-            "correct it, or encode categories before (sklearn.preprocessing.OneHotEncoder)"
+            "correct it, or fit with categories=\"onehot\" or missing=\"impute\", which accept new categories"
         }
-        Remedy::UseCodes => "encode categories before (sklearn.preprocessing.OrdinalEncoder)",
+        Remedy::UseCodes => "fit with categories=\"codes\"",
         Remedy::RaiseMemoryLimit => {
             "raise memory_limit if the computer has that much, use fewer rows, or train on landmarks, which need no such matrix (landmarks=2000, with the default validation)"
         }

@@ -124,6 +124,8 @@ pub fn run_watched<T: Send + 'static>(
             let is_signal = error.is_instance_of::<PyKeyboardInterrupt>(py);
             if is_signal && signal.is_none() && on_interrupt == Interrupt::KeepsTheBest {
                 signal = Some(error);
+                // A job whose step the signal has kept from being answered waits for that answer.
+                let _ = reply.send(ControlFlow::Break(()));
                 continue;
             }
             drop(reply);

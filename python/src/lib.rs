@@ -1,13 +1,14 @@
-//! What Python sees of the library: one class, `Model`, made of arrays, of a method as text and of its
-//! parameters as JSON. No learner is named here.
+//! What Python sees of the library: a class, `Model`, made of arrays, of a method as text and of its
+//! parameters as JSON, and `Summary` and `Schema` for tables with texts. No learner is named here.
 //!
 //! Estimators and checks of input are written in Python, in `python/svml`, pictures too; `job` is how a call runs,
-//! `convert` what becomes of errors and values, `figures` what a picture shows.
+//! `convert` what becomes of errors and values, `tables` what is made of columns, `figures` what a picture shows.
 
 mod convert;
 mod figures;
 mod job;
 mod rows;
+mod tables;
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,6 +29,7 @@ use svml::{Dataset, Matrix, Method, Run, Step};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
 use job::{Interrupt, Reporter, internal, panic_text, run, run_watched};
+use tables::{Schema, Summary, check_dense};
 
 /// A trained model: the library's, with arrays for its parts.
 #[pyclass(frozen, module = "svml._core")]
@@ -35,6 +37,8 @@ struct Model {
     inner: Arc<svml::Model>,
     /// How the fit went, once someone has asked.
     report: PyOnceLock<Py<PyDict>>,
+    /// How columns become features, likewise.
+    schema: PyOnceLock<Schema>,
 }
 
 /// A method from its text, such as `nca+none`.
@@ -82,7 +86,7 @@ impl Model {
 
 impl From<svml::Model> for Model {
     fn from(model: svml::Model) -> Self {
-        Self { inner: Arc::new(model), report: PyOnceLock::new() }
+        Self { inner: Arc::new(model), report: PyOnceLock::new(), schema: PyOnceLock::new() }
     }
 }
 
@@ -96,10 +100,11 @@ impl Model {
     }
 
     /// Learns from rows `x`, whose classes `y` are places in `classes`. `method` is text such as `svml` or
-    /// `nca+none`, `params` a JSON object of parameters that differ from the defaults.
+    /// `nca+none`, `params` a JSON object of parameters that differ from the defaults. Rows that a schema has encoded come
+    /// with it; others may have names, and NaN where missing values are imputed.
     #[staticmethod]
-    #[pyo3(signature = (method, params, x, y, classes, *, weights=None, names=None, threads=1,
-                        time_limit=None, observer=None))]
+    #[pyo3(signature = (method, params, x, y, classes, *, weights=None, names=None, schema=None, impute=false,
+                        threads=1, time_limit=None, observer=None))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
         py: Python<'_>,
@@ -110,6 +115,8 @@ impl Model {
         classes: Vec<String>,
         weights: Option<PyReadonlyArray1<'_, f64>>,
         names: Option<Vec<String>>,
+        schema: Option<&Schema>,
+        impute: bool,
         threads: usize,
         time_limit: Option<f64>,
         observer: Option<Bound<'_, PyAny>>,
@@ -126,6 +133,12 @@ impl Model {
             .map_err(to_python)?;
         if let Some(names) = names {
             data = data.with_names(names).map_err(to_python)?;
+        }
+        if impute {
+            data = data.with_missing(Missing::Impute).map_err(to_python)?;
+        }
+        if let Some(schema) = schema {
+            data = data.with_schema((*schema.inner).clone()).map_err(to_python)?;
         }
         if let Some(weights) = weights {
             let weights = weights.as_array().iter().copied().collect();
@@ -277,6 +290,12 @@ impl Model {
         self.inner.schema().target().numeric
     }
 
+    /// How the columns of a table become features.
+    #[getter]
+    fn schema(&self, py: Python<'_>) -> Schema {
+        self.schema.get_or_init(py, || self.inner.schema().clone().into()).clone()
+    }
+
     /// The names of the features, and whether they were given.
     #[getter]
     fn names(&self) -> (Vec<String>, bool) {
@@ -418,10 +437,15 @@ impl Model {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ParameterError", module.py().get_type::<ParameterError>())?;
     module.add_class::<Model>()?;
+    module.add("Cancelled", module.py().get_type::<rows::Cancelled>())?;
+    module.add_class::<rows::Flag>()?;
     module.add_class::<rows::Part>()?;
     module.add_function(wrap_pyfunction!(rows::add_answers, module)?)?;
     module.add_function(wrap_pyfunction!(rows::fit_rows, module)?)?;
     module.add_function(wrap_pyfunction!(rows::part_rows, module)?)?;
+    module.add_class::<Schema>()?;
+    module.add_class::<Summary>()?;
+    module.add_function(wrap_pyfunction!(check_dense, module)?)?;
     #[cfg(feature = "provoke-panic")]
     module.add_function(wrap_pyfunction!(provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(defaults, module)?)?;

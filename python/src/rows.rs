@@ -6,17 +6,19 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use numpy::{IntoPyArray, PyReadonlyArray1};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map as JsonMap, Value};
+use svml::data::Missing;
 use svml::internals::landmarks::{
     self, Answer, LandmarkKernel, PART, Question, Rows as AskedRows, Setting, blocks_in,
 };
@@ -26,6 +28,38 @@ use svml::{Dataset, Error, Matrix, Method, Metric, Run, Step};
 use crate::Model;
 use crate::convert::{Rows, array, matrix, to_python};
 use crate::job::{Interrupt, Reporter, run, run_watched};
+use crate::tables::Schema;
+
+create_exception!(
+    svml._core,
+    Cancelled,
+    PyException,
+    "Raised by whoever is asked for an answer, to end a fit with the best so far."
+);
+
+/// A flag that an interrupt of a fit raises, for whoever waits for an answer meanwhile.
+#[pyclass(frozen, module = "svml._core")]
+pub struct Flag {
+    inner: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Flag {
+    #[new]
+    fn new() -> Self {
+        Self { inner: Arc::default() }
+    }
+
+    /// Whether it has been raised.
+    fn is_set(&self) -> bool {
+        self.inner.load(Ordering::Relaxed)
+    }
+
+    /// Raises it.
+    fn set(&self) {
+        self.inner.store(true, Ordering::Relaxed);
+    }
+}
 
 /// Most rows of a part.
 #[pyfunction]
@@ -219,7 +253,9 @@ impl Elsewhere {
 impl AskedRows for Elsewhere {
     fn ask(&self, kernel: Option<&LandmarkKernel>, question: &Question) -> svml::Result<Answer> {
         self.call(kernel, question).map_err(|error| {
-            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            if !Python::attach(|py| error.is_instance_of::<Cancelled>(py)) {
+                *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
             Error::Interrupted
         })
     }
@@ -227,9 +263,11 @@ impl AskedRows for Elsewhere {
 
 /// Learns from rows that lie elsewhere. `ask` is called with the name of a question, the number and the bytes of the setting
 /// that it is about, or None, and its bytes, and returns the bytes of the answer of all rows: the answers of the parts,
-/// added two by two in their order, then their sums two by two. An interrupt ends the fit with the best so far.
+/// added two by two in their order, then their sums two by two. An interrupt raises the flag; it ends the fit with the best
+/// so far as soon as `ask` returns or raises, and so does `Cancelled` raised by it. Any other exception is that of the fit.
 #[pyfunction]
-#[pyo3(signature = (params, ask, classes, *, columns, names=None, threads=1, time_limit=None, observer=None))]
+#[pyo3(signature = (params, ask, classes, *, columns, names=None, schema=None, impute=false, threads=1,
+                    time_limit=None, observer=None, interrupt=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_rows(
     py: Python<'_>,
@@ -238,9 +276,12 @@ pub fn fit_rows(
     classes: Vec<String>,
     columns: usize,
     names: Option<Vec<String>>,
+    schema: Option<&Schema>,
+    impute: bool,
     threads: usize,
     time_limit: Option<f64>,
     observer: Option<Bound<'_, PyAny>>,
+    interrupt: Option<&Flag>,
 ) -> PyResult<Model> {
     let mut method: Method = "svml".parse().map_err(to_python)?;
     let params: JsonMap<String, Value> =
@@ -256,13 +297,19 @@ pub fn fit_rows(
     if let Some(names) = names {
         table = table.with_names(names).map_err(to_python)?;
     }
+    if impute {
+        table = table.with_missing(Missing::Impute).map_err(to_python)?;
+    }
+    if let Some(schema) = schema {
+        table = table.with_schema((*schema.inner).clone()).map_err(to_python)?;
+    }
     let limit = match time_limit.map(Duration::try_from_secs_f64).transpose() {
         Ok(limit) => limit,
         Err(error) => return Err(PyValueError::new_err(format!("time_limit: {error}"))),
     };
     let failure = Arc::<Mutex<Option<PyErr>>>::default();
     let rows = Elsewhere { ask, setting: Mutex::new(None), failure: failure.clone() };
-    let interrupt = Arc::<AtomicBool>::default();
+    let interrupt = interrupt.map_or_else(Arc::default, |flag| flag.inner.clone());
     let (watched, flag) = (observer.is_some(), interrupt.clone());
     let job = move |reporter: &Reporter<svml::Model>| {
         let mut watch = Run::new().interrupt(flag).observer(|step: &Step| match watched {

@@ -18,6 +18,7 @@ from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
+import sklearn
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
@@ -27,14 +28,17 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
+    check_array,
+    check_consistent_length,
     check_is_fitted,
     validate_data,
 )
 
-from svml import _core
+from svml import _core, _frames
 
 # What scikit-learn calls parameters of the library.
 NAMES = {
@@ -56,7 +60,20 @@ Rows = NDArray[np.float64] | NDArray[np.float32]
 Step = dict[str, Any]
 Callbacks = Callable[[Step], Any] | Sequence[Callable[[Step], Any]] | None
 
+# Categories are taken with any scikit-learn, but before 1.7.2 one of its checks fails for all that say so.
+TELLS_CATEGORIES = parse_version(sklearn.__version__) >= parse_version("1.7.2")
+
+CATEGORIES = ("auto", "onehot", "codes")
+MISSING = ("refuse", "impute")
+
 PARAMETERS = """
+    categories : {"auto", "onehot", "codes"}, default="auto"
+        How text columns become numbers: "onehot" is a column of zeros and ones for each level, "codes" one column of
+        0, 1, ... in the order of the sorted levels, and "auto" is one-hot up to 20 levels and codes beyond, without
+        columns whose text is different in almost every row, as names and identifiers are.
+    missing : {"refuse", "impute"}, default="refuse"
+        What is done with missing values (NaN, None, ``pandas.NA``, and texts such as "?" or "NA"): they are an error, or
+        are filled, by the mean of a column of numbers and by the most frequent level of a category.
     time_limit : float, default=None
         Seconds after which the best so far is taken.
     callbacks : callable or list of callables, default=None
@@ -69,6 +86,9 @@ PARAMETERS = """
         for bit, for any number."""
 
 ATTRIBUTES = """
+    encoded_feature_names_ : ndarray of shape (n_features,)
+        Names of the features as they are learned from, such as ``colour=red`` for a level of a text column. All arrays
+        with an entry for each feature have them in this order. Without text columns it is one for each column of X.
     components_ : ndarray of shape (n_components, n_features)
         The map on features as they are: ``transform(X) = (X - mean_) @ components_.T``.
     n_components_ : int
@@ -96,9 +116,9 @@ ATTRIBUTES = """
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     n_features_in_ : int
-        Number of features.
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X has names that are strings."""
+        Names of the columns of X, if they are strings."""
 
 
 class InvalidParameterError(ValueError, TypeError):
@@ -140,14 +160,19 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     verbose: int
     n_jobs: int | None
     callbacks: Callbacks
+    categories: str
+    missing: str
+    # Whether the model was read from a file.
+    _from_file: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Learn from rows and their classes.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows. They are standardised inside.
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
+            The rows: numbers, or a pandas or polars frame, or an array, whose columns are numbers, truth values, texts or
+            categories. They are standardised inside.
         y : array-like of shape (n_samples,)
             The class of each row.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -158,7 +183,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self : object
             The fitted estimator.
         """
-        X, y = validate_data(self, X, y, dtype=KEPT, ensure_min_samples=2)
+        self._check_reading()
+        X, y, schema = self._training_rows(X, y)
         check_classification_targets(y)
         weights = self._check_weights(X, sample_weight)
         classes, places = np.unique(y, return_inverse=True)
@@ -172,7 +198,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 places.astype(np.int64),
                 labels,
                 weights=weights,
-                names=self._column_names(),
+                names=None if schema else self._column_names(),
+                schema=schema,
+                impute=self.missing == "impute",
                 threads=self._threads(),
                 time_limit=self._check_time_limit(),
                 observer=self._observer(),
@@ -183,6 +211,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         kept = set(model.classes)
         self.classes_ = classes[[label in kept for label in labels]]
         self._model = model
+        self._from_file = False
         self._warn()
         return self
 
@@ -191,13 +220,14 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
             The rows.
 
         Returns
         -------
         Z : ndarray of shape (n_samples, n_components)
-            ``(X - mean_) @ components_.T``: Euclidean distances between rows of Z are those of the metric.
+            ``(X - mean_) @ components_.T``, with the encoded columns of X: Euclidean distances between rows of Z are
+            those of the metric.
         """
         X = self._rows(X)
         return self._model.transform(X, self._threads())
@@ -218,7 +248,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Returns
         -------
         metric : callable
-            ``metric(u, v)`` is the distance of the rows u and v.
+            ``metric(u, v)`` is the distance of the rows u and v, which are numbers: `encoded_feature_names_` has their
+            names.
         """
         return partial(distance, self.components_)
 
@@ -231,6 +262,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The file. The command ``svml``, the Rust library and `svml.load` read it.
         """
         self._fitted().save(path)
+
+    @property
+    def encoded_feature_names_(self) -> NDArray[Any]:
+        """Names of the features as they are learned from."""
+        return np.array(self._fitted().schema.encoded_names, dtype=object)
 
     @property
     def components_(self) -> Floats:
@@ -323,10 +359,97 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             name = type(self).__name__
             raise AttributeError(f"this {name} is not fitted yet; call fit first") from None
 
+    def _training_rows(self, X: Any, y: Any) -> tuple[Rows, NDArray[Any], _core.Schema | None]:
+        """The rows as numbers, their classes and, for a table with texts, how its columns became numbers."""
+        X = _frames.as_table(_frames.dense(X))
+        if not _frames.has_texts(X):
+            finite = "allow-nan" if self.missing == "impute" else True
+            X, y = validate_data(self, X, y, dtype=KEPT, ensure_min_samples=2, ensure_all_finite=finite)
+            return X, y, None
+        target = getattr(y, "name", None)
+        if y is not None:
+            y = validate_data(self, y=y)
+        # It sets names and number of the columns, and says if there is no y.
+        validate_data(self, X, y, skip_check_array=True)
+        check_consistent_length(X, y)
+        self._check_rows(X, 2)
+        columns = _frames.columns_of(X)
+        schema = self._schema_of(_core.Summary(columns), target, stacklevel=4)
+        return schema.encode(columns, self._threads()), y, schema
+
+    def _schema_of(self, summary: _core.Summary, target: Any, stacklevel: int) -> _core.Schema:
+        """How the columns of a table become numbers; `target` is the name of its classes, if it is a text."""
+        for name, count, others, text in summary.mistyped:
+            warnings.warn(
+                f"column {name} was read as text because {others} of its {count + others} values "
+                f"{'is' if others == 1 else 'are'} no number, such as {text!r}; if the column should be numbers, correct "
+                "such values or make them None",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+        return _core.Schema(
+            summary,
+            target=target if isinstance(target, str) and target.strip() else "class",
+            categories=self.categories,
+            missing=self.missing,
+        )
+
     def _rows(self, X: Any) -> Rows:
+        """New rows as the numbers that the model takes."""
         check_is_fitted(self)
+        schema, X = self._model.schema, _frames.as_table(_frames.dense(X))
+        if not schema.numbers_only:
+            named = schema.named and _frames.names_of(X) is not None
+            return self._rows_by_name(X) if named else self._rows_by_place(X)
+        X = self._known_columns(X)
+        if _frames.has_texts(X, truths=False):
+            return self._rows_by_place(X)
         finite = "allow-nan" if self._model.imputes else True
         return validate_data(self, X, reset=False, dtype=KEPT, ensure_all_finite=finite)
+
+    def _rows_by_name(self, X: Any) -> Floats:
+        """The rows of a frame with names; columns that the model does not use may be of any type."""
+        self._check_rows(X, 1)
+        schema, names = self._model.schema, _frames.names_of(X) or []
+        used = {name for name, kind in zip(schema.names, schema.kinds) if kind != "ignored"}
+        if not used <= {name.strip() for name in names}:
+            # The library says which column is not there, and which are.
+            schema.encode([(name, np.empty(0)) for name in names])
+        return schema.encode(_frames.columns_of(X, used), self._threads())
+
+    def _rows_by_place(self, X: Any) -> Floats:
+        """The rows of a table whose columns are matched by place; scikit-learn checks their number and their names."""
+        table = X
+        if not _frames.library_of(X) and not _frames.has_texts(X):
+            table = check_array(X, dtype=KEPT, ensure_all_finite=False, estimator=self, input_name="X")
+        self._check_rows(table, 1)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._model.schema.encode(_frames.columns_of(table), self._threads())
+
+    def _check_rows(self, X: Any, least: int) -> None:
+        """Refuses a table of too few rows, in the words of scikit-learn."""
+        if len(X) < least:
+            raise ValueError(
+                f"Found array with {len(X)} sample(s) (shape={X.shape}) while a minimum of {least} is required by "
+                f"{type(self).__name__}."
+            )
+
+    def _known_columns(self, X: Any) -> Any:
+        """Of a frame the columns that a model of a file knows by name, which may stand anywhere in it."""
+        names = _frames.names_of(X) if self._from_file else None
+        labels = {name.strip(): name for name in names or []}
+        known = list(getattr(self, "feature_names_in_", []))
+        if not known or not all(name in labels for name in known):
+            return X
+        return X[[labels[name] for name in known]]
+
+    def _check_reading(self) -> None:
+        """Checks what is said about the reading of tables."""
+        for name, words in (("categories", CATEGORIES), ("missing", MISSING)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in words:
+                *first, last = map(repr, words)
+                raise self._invalid(name, f"{', '.join(first)} or {last}", value)
 
     def _threads(self) -> int:
         return int(effective_n_jobs(self.n_jobs))
@@ -383,8 +506,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             warnings.warn("; ".join(found[:SHOWN]) + more, UserWarning, stacklevel=3)
         if self.stop_reason_ == "iterations":
             warnings.warn(
-                f"{type(self).__name__} did not converge in max_iter={self.max_iter} steps; "
-                "raise max_iter or tol",
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} steps; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -454,10 +576,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """The fitted estimator of a model that was read."""
         estimator = cls()
         estimator._model = model
-        names, given = model.names
-        estimator.n_features_in_ = len(names)
-        if given:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator._from_file = True
+        schema = model.schema
+        estimator.n_features_in_ = len(schema.names)
+        if schema.named:
+            estimator.feature_names_in_ = np.array(schema.names, dtype=object)
         labels: list[Any] = model.classes
         if model.numeric:
             values = [float(label) for label in labels]
@@ -465,6 +588,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         estimator.classes_ = np.array(labels)
         params = learner_in(model).get(cls._learner(), {})
         estimator.set_params(**estimator._from_library(params))
+        if model.imputes:
+            estimator.set_params(missing="impute")
         return estimator
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -473,6 +598,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = TELLS_CATEGORIES
+        tags.input_tags.allow_nan = self.missing == "impute"
         return tags
 
 

@@ -70,6 +70,8 @@ class ITML(Estimator):
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: int | np.random.RandomState | None = 0,
+        categories: str = "auto",
+        missing: str = "refuse",
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -83,6 +85,8 @@ class ITML(Estimator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.categories = categories
+        self.missing = missing
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose

@@ -69,6 +69,8 @@ class LMNN(Estimator):
         solver: str = "lbfgs",
         max_iter: int = 1000,
         tol: float = 1e-3,
+        categories: str = "auto",
+        missing: str = "refuse",
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -81,6 +83,8 @@ class LMNN(Estimator):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.categories = categories
+        self.missing = missing
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose

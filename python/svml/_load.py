@@ -28,8 +28,8 @@ def load(path: str | PathLike[str]) -> Any:
     -------
     estimator : object
         A fitted `SVMLClassifier`, or `SVML`, `NCA`, `LMNN` or `ITML` for a metric without a classifier. Class labels
-        are numbers where the file says so, else texts. Text columns of a table have become numbers in the file's way:
-        features are the encoded columns, as `feature_names_in_` names them.
+        are numbers where the file says so, else texts. It takes the table as it is, with its text columns: columns of a
+        frame are matched by name, in any order, and columns that the model does not know are ignored.
 
     Examples
     --------

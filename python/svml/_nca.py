@@ -59,6 +59,8 @@ class NCA(Estimator):
         solver: str = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        categories: str = "auto",
+        missing: str = "refuse",
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -69,6 +71,8 @@ class NCA(Estimator):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.categories = categories
+        self.missing = missing
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose

@@ -188,6 +188,8 @@ class SVML(Estimator):
         random_state: int | np.random.RandomState | None = 0,
         landmarks: int | str = "auto",
         memory_limit: int | None = None,
+        categories: str = "auto",
+        missing: str = "refuse",
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -213,6 +215,8 @@ class SVML(Estimator):
         self.random_state = random_state
         self.landmarks = landmarks
         self.memory_limit = memory_limit
+        self.categories = categories
+        self.missing = missing
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose
@@ -433,7 +437,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -449,7 +453,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -467,7 +471,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
             The rows.
 
         Returns

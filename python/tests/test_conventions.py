@@ -7,12 +7,44 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from svml import ITML, LMNN, NCA, SVML, SVMLClassifier, _core
+from svml._base import TELLS_CATEGORIES
 
 ALL = [SVMLClassifier, SVML, NCA, LMNN, ITML]
 
 
+class Numbers:
+    """Does not say that it takes categories: scikit-learn's checks round the numbers of estimators that do."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = False
+        return tags
+
+
+class NumbersClassifier(Numbers, SVMLClassifier):
+    pass
+
+
+class NumbersSVML(Numbers, SVML):
+    pass
+
+
+class NumbersNCA(Numbers, NCA):
+    pass
+
+
+class NumbersLMNN(Numbers, LMNN):
+    pass
+
+
+class NumbersITML(Numbers, ITML):
+    pass
+
+
 @parametrize_with_checks(
     [estimator() for estimator in ALL]
+    + [NumbersClassifier(), NumbersSVML(), NumbersNCA(), NumbersLMNN(), NumbersITML()]
+    + [SVMLClassifier(missing="impute"), NumbersClassifier(missing="impute")]
     + [SVMLClassifier(surrogate="logistic"), SVMLClassifier(validation="loo", class_weight="balanced")]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -23,11 +55,15 @@ def test_there_are_no_exemptions_and_the_checks_on_weights_and_order_run():
     for estimator in ALL:
         tags = estimator().__sklearn_tags__()
         assert not tags.no_validation and not tags.non_deterministic and not tags._skip_test
+        assert tags.input_tags.sparse and not tags.input_tags.allow_nan
+        assert tags.input_tags.categorical == TELLS_CATEGORIES
+        assert estimator(missing="impute").__sklearn_tags__().input_tags.allow_nan
         assert tags.classifier_tags is None or not tags.classifier_tags.poor_score
         checks = [check for _, check in estimator_checks_generator(estimator())]
         names = {getattr(check, "func", check).__name__ for check in checks}
         assert {
             "check_sample_weight_equivalence_on_dense_data",
+            "check_sample_weight_equivalence_on_sparse_data",
             "check_methods_sample_order_invariance",
             "check_methods_subset_invariance",
             "check_estimators_pickle",

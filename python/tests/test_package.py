@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import svml
+import svml.dask
 from svml import _core, _displays, _itml, _lmnn, _load, _nca, _svml
 
 HERE = Path(__file__).resolve().parent
@@ -18,7 +19,7 @@ ROOT = HERE.parent.parent
 
 
 @pytest.mark.parametrize(
-    "module", [svml, _svml, _nca, _lmnn, _itml, _load, _displays], ids=lambda module: module.__name__
+    "module", [svml, svml.dask, _svml, _nca, _lmnn, _itml, _load, _displays], ids=lambda module: module.__name__
 )
 def test_examples_of_docstrings(module):
     with np.printoptions(legacy="1.25"):
@@ -26,9 +27,10 @@ def test_examples_of_docstrings(module):
     assert result.failed == 0 and result.attempted > 2
 
 
-def test_every_public_name_is_documented():
-    for name in svml.__all__:
-        item = getattr(svml, name)
+@pytest.mark.parametrize("module", [svml, svml.dask], ids=lambda module: module.__name__)
+def test_every_public_name_is_documented(module):
+    for name in module.__all__:
+        item = getattr(module, name)
         assert len(inspect.getdoc(item) or "") > 30, name
         if not inspect.isclass(item) or issubclass(item, Exception):
             continue

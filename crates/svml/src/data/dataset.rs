@@ -170,6 +170,23 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Says that the rows were encoded by a schema, as by [`Schema::encode`]. Whether the labels are numbers is kept.
+    pub fn with_schema(mut self, schema: Schema) -> Result<Self> {
+        schema.validate()?;
+        if schema.width() != self.columns() {
+            return Err(Error::Shape {
+                what: "encoded columns, as many as the schema has".to_owned(),
+                found: self.columns(),
+                expected: schema.width(),
+            });
+        }
+        let numeric = self.schema.target.numeric;
+        self.schema = schema;
+        self.schema.target.numeric = numeric;
+        self.check_missing()?;
+        Ok(self)
+    }
+
     /// Renames the classes, which keep their order: for callers that have numbered them already.
     pub fn with_class_names(mut self, names: Vec<String>) -> Result<Self> {
         if names.len() != self.classes.len() {

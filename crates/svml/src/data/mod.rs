@@ -42,7 +42,8 @@
 //! * A missing value is NaN if the model imputes. Otherwise it is [`Error::Missing`](crate::error::Error::Missing),
 //!   even if training dropped rows with missing values, because every new row must get a prediction.
 //! * A category that training did not have is all zeros in one-hot columns. As a code it is NaN if the model
-//!   imputes, otherwise [`Error::UnseenCategory`](crate::error::Error::UnseenCategory).
+//!   imputes, otherwise [`Error::UnseenCategory`](crate::error::Error::UnseenCategory). `true` and `false` are found in
+//!   upper and lower case.
 //! * Text in a number column is [`Error::Parse`](crate::error::Error::Parse).
 //! * Labels are returned only if every row has one. They are written like the classes of the model: if these are
 //!   numbers, `1.0` becomes `1`.
@@ -50,6 +51,14 @@
 //!   the number of columns are ignored, since they were zero in training; those left out are zero. A row need not
 //!   have a label. A row with neither label nor entries is a blank line, and blank lines are skipped.
 //! * The columns of an array of numpy are matched by position, for a model whose columns are all numbers.
+//!
+//! # Frames
+//!
+//! A [`Frame`] is a table in memory, with columns of numbers and of texts. The rules are those for tables of a file: texts
+//! are trimmed, some stand for a missing value, and a column of texts that are all numbers is one of numbers, with decimal
+//! commas if the whole column can be read that way. Columns that were said to be categories stay categories.
+//! A [`Summary`] of the frame, or of several parts of a table, decides how columns become numbers
+//! ([`Schema::of_summary`], [`Schema::encode`], [`Dataset::with_schema`]).
 //!
 //! # Large files
 //!
@@ -78,8 +87,10 @@
 //! ```
 
 mod cell;
+mod coding;
 mod dataset;
 pub(crate) mod folds;
+mod frame;
 pub(crate) mod generate;
 mod labels;
 mod options;
@@ -89,7 +100,10 @@ mod sample;
 mod scale;
 mod schema;
 
+#[doc(hidden)]
+pub use coding::check_dense;
 pub use dataset::Dataset;
+pub use frame::{Frame, Summary};
 pub use generate::{Generated, Generator};
 pub use options::{Categories, Delimiter, Format, Missing, ReadOptions, Target};
 pub use prepare::ClassWeight;

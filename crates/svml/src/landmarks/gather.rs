@@ -126,13 +126,15 @@ impl Part<'_> {
         sums
     }
 
-    /// The rows with the smallest keys.
-    pub(super) fn draw(&self, count: &[usize], seed: u64) -> Drawn {
+    /// The rows with the smallest keys, of those with keys of at most `largest`.
+    pub(super) fn draw(&self, count: &[usize], largest: &[u64], seed: u64) -> Drawn {
         let of_class = |class: usize| {
             let rows = &self.order[self.places_of(class)];
             let weights = &self.weight[self.places_of(class)];
-            let mut keys: Vec<(u64, usize)> =
-                rows.iter().enumerate().map(|(at, &row)| (self.key(row, seed), at)).collect();
+            let mut keys: Vec<(u64, usize)> = (rows.iter().enumerate())
+                .map(|(at, &row)| (self.key(row, seed), at))
+                .filter(|(key, _)| largest.get(class).is_none_or(|largest| key <= largest))
+                .collect();
             let wanted = count[class].min(keys.len());
             if wanted > 0 && wanted < keys.len() {
                 keys.select_nth_unstable(wanted - 1);

@@ -211,7 +211,9 @@ impl<'a> Part<'a> {
             (Question::Moments { unit, centre, fill }, _) => {
                 Ok(Answer::Sums(self.moments(unit, centre, fill)))
             }
-            (Question::Draw { count, seed }, _) => Ok(Answer::Drawn(self.draw(count, *seed))),
+            (Question::Draw { count, largest, seed }, _) => {
+                Ok(Answer::Drawn(self.draw(count, largest, *seed)))
+            }
             (Question::Weights { folds }, Some(kernel)) => {
                 Ok(Answer::Sums(self.weights(kernel, &kept.fold, *folds)))
             }

@@ -146,6 +146,9 @@ pub enum Question {
     Draw {
         /// How many of each class.
         count: Vec<usize>,
+        /// For each class a key that those of the rows to draw surely do not exceed, so that a part leaves out most
+        /// rows that others of the table keep from being drawn.
+        largest: Vec<u64>,
         /// What the keys of rows are drawn with.
         seed: u64,
     },

@@ -105,7 +105,11 @@ impl ManyRows<'_> {
             }
             let mut steps = run.numbered_from(trace.len());
             let one = match all.improve(&learning, member, left as u32, &mut steps) {
-                Err(Error::Interrupted | Error::NotPositiveDefinite { .. }) => break,
+                Err(Error::Interrupted) => {
+                    stop = watch.cause();
+                    break;
+                }
+                Err(Error::NotPositiveDefinite { .. }) => break,
                 one => one?,
             };
             let first = trace.len();
@@ -195,9 +199,18 @@ impl ManyRows<'_> {
                 share.max(DRAWN / (LEAST_SHARE * self.classes.len())).min(rows as usize)
             })
             .collect();
-        let Answer::Drawn(drawn) = ask(&Question::Draw { count, seed: params.seed })? else {
-            return Err(Error::NoRows(" to learn from".to_owned()));
+        let draw = |largest: Vec<u64>| {
+            let count = count.clone();
+            match ask(&Question::Draw { count, largest, seed: params.seed })? {
+                Answer::Drawn(drawn) => Ok(drawn),
+                _ => Err(Error::NoRows(" to learn from".to_owned())),
+            }
         };
+        let bounds = count.iter().zip(&columns.rows).map(|(&count, &all)| largest_key(count, all));
+        let mut drawn = draw(bounds.collect())?;
+        if drawn.of_class.iter().zip(&count).any(|(rows, count)| rows.len() < *count) {
+            drawn = draw(vec![u64::MAX; count.len()])?;
+        }
         let fold_keys: Vec<Vec<u64>> = drawn
             .of_class
             .iter()
@@ -238,6 +251,15 @@ impl ManyRows<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// A key that as good as never is below that of the row with the `count`-th smallest key of `all` rows: their number below
+/// a key is binomial, and this is ten standard deviations from the mean.
+fn largest_key(count: usize, all: u64) -> u64 {
+    let (count, all) = (count as f64, all.max(1) as f64);
+    let share = (count + 10.0 * (count + 10.0).sqrt()) / all;
+    // A number that is too large becomes the largest.
+    (share * u64::MAX as f64) as u64
 }
 
 /// The keys at which the second fold and the third start, given the rows of a class that were drawn: those with the

@@ -9,19 +9,11 @@ use super::encode::encode;
 use super::slips::{Suspect, suspects};
 use super::source::Input;
 use super::table::{Cell, Content, Table, names_by_place, names_of};
-use crate::data::cell::{excerpt, listed};
+use crate::data::cell::excerpt;
+use crate::data::coding::{check_width, kind_of, no_such_column};
 use crate::data::options::{Categories, Format, Missing, ReadOptions, Target};
 use crate::data::schema::{Column, Kind, Schema, TargetColumn};
-use crate::data::{Dataset, MAX_COLUMNS, labels};
-
-/// Most levels of a text column that get a column each unless told otherwise.
-const FEW_LEVELS: usize = 20;
-/// A text column is taken for names or identifiers, and left out, if more than this share of its cells are different
-/// from all others, in a table of at least so many rows.
-const ALMOST_ALL: f64 = 0.9;
-const FEWEST_TO_TELL: usize = 30;
-/// How many column names a message lists.
-const NAMES_LISTED: usize = 20;
+use crate::data::{Dataset, labels};
 
 /// Reads a table as training data, and says which columns look mistyped.
 pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec<Suspect>)> {
@@ -74,31 +66,11 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec
         missing: options.missing,
         format: Format::Csv,
     };
-    let width = schema.width();
-    if width == 0 {
-        return Err(Error::Data {
-            what: "every column is different in almost every row, as names and identifiers are, so that there is nothing to learn from"
-                .to_owned(),
-            remedy: Some(Remedy::UseCodes),
-        });
-    }
-    if width > MAX_COLUMNS {
-        return Err(Error::Data {
-            what: format!(
-                "a column for each category would make {width} columns, more than {MAX_COLUMNS}"
-            ),
-            remedy: Some(Remedy::UseCodes),
-        });
-    }
+    check_width(&schema)?;
     let suspects = suspects(&table, header, target);
     let x = encode(table, &rows, &features, &schema.columns, options.missing)?;
     let weights = vec![1.0; x.rows()];
     Ok((Dataset { x, y: labels.y, classes: labels.classes, schema, weights }, suspects))
-}
-
-/// The error for a column that is not there.
-pub(super) fn no_such_column(column: &str, names: &[String]) -> Error {
-    Error::NoSuchColumn { column: excerpt(column), available: listed(names, NAMES_LISTED) }
 }
 
 fn check_distinct(names: &[String], line: usize) -> Result<()> {
@@ -209,17 +181,7 @@ fn kind(table: &Table, rows: &[usize], column: usize, categories: Categories) ->
     let texts = (1..there.len()).filter(|&id| there[id]).map(|id| pool.get(id).to_owned());
     let mut levels: Vec<String> = texts.collect();
     levels.sort_unstable();
-    if categories == Categories::Auto
-        && filled >= FEWEST_TO_TELL
-        && levels.len() as f64 > ALMOST_ALL * filled as f64
-    {
-        return Kind::Ignored;
-    }
-    match categories {
-        Categories::OneHot => Kind::OneHot { levels },
-        Categories::Auto if levels.len() <= FEW_LEVELS => Kind::OneHot { levels },
-        Categories::Auto | Categories::Codes => Kind::Codes { levels },
-    }
+    kind_of(levels, filled, categories)
 }
 
 #[cfg(test)]
@@ -227,7 +189,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use super::*;
-    use crate::data::Delimiter;
+    use crate::data::{Delimiter, MAX_COLUMNS};
 
     fn options(change: impl Fn(&mut ReadOptions)) -> ReadOptions {
         let mut options = ReadOptions { categories: Categories::Codes, ..ReadOptions::default() };

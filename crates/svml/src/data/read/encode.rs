@@ -6,22 +6,14 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
-use super::source::check_dense;
 use super::table::{Cell, Content, Table};
-use crate::data::LIMIT;
-use crate::data::cell::{Decimal, excerpt, listed, number};
+use crate::data::cell::{Decimal, excerpt, number};
+use crate::data::coding::{Code, Coder, check_dense, find, unseen};
 use crate::data::dataset::in_range;
 use crate::data::options::Missing;
 use crate::data::schema::{Column, Kind};
 
-/// How many known levels a message lists.
-const LEVELS_LISTED: usize = 8;
-
 /// Encodes some rows of a table as numbers; `places[k]` is the place in the table of the column `columns[k]`.
-///
-/// A missing value is NaN under [`Missing::Impute`], in all columns of a one-hot group, and an error
-/// otherwise. A level that the column does not know is all zeros in a one-hot group; as a code it is NaN
-/// under [`Missing::Impute`] and an error otherwise.
 ///
 /// The numbers take the place of those of the table, unless categories make them more.
 pub(super) fn encode(
@@ -43,7 +35,7 @@ pub(super) fn encode(
         let mut rest = out;
         let mut fits = true;
         for part in &parts {
-            let (out, after) = std::mem::take(&mut rest).split_at_mut(part.width);
+            let (out, after) = std::mem::take(&mut rest).split_at_mut(part.coder.width);
             fits &= part.encode(cells[part.place], out);
             rest = after;
         }
@@ -86,20 +78,9 @@ const BLOCK: usize = 1024;
 /// How the cells of one column become numbers.
 struct Part {
     place: usize,
-    width: usize,
-    one_hot: bool,
-    impute: bool,
+    coder: Coder,
     /// What each text of the column's pool stands for, from the second on; the first is a missing value.
     texts: Vec<Code>,
-}
-
-#[derive(Clone, Copy)]
-enum Code {
-    Missing,
-    Number(f64),
-    /// One of the levels, or one that is not known.
-    Level(Option<usize>),
-    NoNumber,
 }
 
 impl Part {
@@ -109,17 +90,12 @@ impl Part {
             _ => None,
         };
         let pool = table.pool(place);
-        let code = |id: usize| match (&column.kind, pool.get(id)) {
-            _ if pool.is_missing(id) => Code::Missing,
-            (Kind::Number, text) => {
-                decimal.and_then(|d| number(text, d)).map_or(Code::NoNumber, Code::Number)
-            }
-            (kind, text) => Code::Level(find(kind.levels(), text)),
+        let code = |id: usize| match pool.is_missing(id) {
+            true => Code::Missing,
+            false => Code::of_text(&column.kind, pool.get(id), decimal),
         };
         let texts = std::iter::once(Code::Missing).chain((1..=pool.len()).map(code)).collect();
-        let impute = missing == Missing::Impute;
-        let one_hot = matches!(column.kind, Kind::OneHot { .. });
-        Self { place, width: column.kind.width(), one_hot, impute, texts }
+        Self { place, coder: Coder::new(&column.kind, missing), texts }
     }
 
     /// Writes the numbers of a cell; whether there is no error.
@@ -129,32 +105,7 @@ impl Part {
             Cell::Missing => Code::Missing,
             Cell::Text(id) => self.texts[id],
         };
-        match code {
-            Code::Number(value) => {
-                out[0] = value;
-                value.abs() <= LIMIT
-            }
-            Code::Missing => {
-                out.fill(f64::NAN);
-                self.impute
-            }
-            Code::Level(level) if self.one_hot => {
-                out.fill(0.0);
-                if let Some(level) = level {
-                    out[level] = 1.0;
-                }
-                true
-            }
-            Code::Level(Some(level)) => {
-                out[0] = level as f64;
-                true
-            }
-            Code::Level(None) => {
-                out[0] = f64::NAN;
-                self.impute
-            }
-            Code::NoNumber => false,
-        }
+        self.coder.write(code, out)
     }
 }
 
@@ -200,20 +151,6 @@ fn refuse(
         }
     }
     Ok(())
-}
-
-/// The place of a level in the sorted list.
-pub(super) fn find(levels: &[String], cell: &str) -> Option<usize> {
-    levels.binary_search_by(|level| level.as_str().cmp(cell)).ok()
-}
-
-fn unseen(line: usize, column: &Column, cell: &str) -> Error {
-    Error::UnseenCategory {
-        row: line,
-        column: excerpt(&column.name),
-        value: excerpt(cell),
-        known: listed(column.kind.levels(), LEVELS_LISTED),
-    }
 }
 
 /// The error for a column of numbers that holds text. It names the first cell that is not a number in either

@@ -6,8 +6,9 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
 use super::pool::Pool;
-use super::source::{Input, Lines, Piece, check_dense, last_line_end};
+use super::source::{Input, Lines, Piece, last_line_end};
 use crate::data::cell::excerpt;
+use crate::data::coding::check_dense;
 use crate::data::dataset::in_range;
 use crate::data::options::{Format, ReadOptions, Target};
 use crate::data::schema::{Schema, TargetColumn};

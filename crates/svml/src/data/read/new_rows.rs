@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
-use super::csv::no_such_column;
-use super::encode::{encode, find};
+use super::encode::encode;
 use super::source::Input;
 use super::table::{Table, names_of};
 use super::{libsvm, npy};
 use crate::data::cell::{excerpt, is_missing};
+use crate::data::coding::{find, no_such_column};
 use crate::data::labels;
 use crate::data::options::{Format, ReadOptions};
 use crate::data::schema::{Kind, Schema};
@@ -184,7 +184,11 @@ impl Schema {
     }
 
     /// Places of the columns, and of the target if it is there, by the names in the first row.
-    fn by_name(&self, names: &[String], line: usize) -> Result<(Vec<usize>, Option<usize>)> {
+    pub(in crate::data) fn by_name(
+        &self,
+        names: &[String],
+        line: usize,
+    ) -> Result<(Vec<usize>, Option<usize>)> {
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_by_key(|&j| &names[j]);
         let place = |name: &str| -> Result<Option<usize>> {
@@ -220,7 +224,7 @@ impl Schema {
     }
 
     /// Places of the columns, and of the target if it is there, by position in a table of `width` columns.
-    fn by_position(&self, width: usize) -> Result<(Vec<usize>, Option<usize>)> {
+    pub(in crate::data) fn by_position(&self, width: usize) -> Result<(Vec<usize>, Option<usize>)> {
         let features = self.columns.len();
         if width == features {
             return Ok(((0..width).collect(), None));

@@ -8,9 +8,10 @@ use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 
 use super::csv::find_target;
-use super::source::{Input, check_dense};
+use super::source::Input;
 use super::table::names_by_place;
 use crate::data::cell::excerpt;
+use crate::data::coding::check_dense;
 use crate::data::dataset::in_range;
 use crate::data::options::{Format, Missing, ReadOptions};
 use crate::data::schema::{Schema, TargetColumn};

@@ -2,6 +2,7 @@
 
 use super::table::{Cell, Table};
 use crate::data::cell::excerpt;
+use crate::data::coding::looks_mistyped;
 
 /// A column of text in which nearly all cells are numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,9 +19,6 @@ pub struct Suspect {
     /// The text of that cell, shortened.
     pub cell: String,
 }
-
-/// A column is suspect if at most one cell in this many is not a number.
-const RARE: usize = 5;
 
 /// The columns of a table in which at least four in five cells are numbers, but not all: most likely they
 /// are columns of numbers with a typing mistake or with an unknown word for a missing value. The column
@@ -55,7 +53,7 @@ pub(super) fn suspects(table: &Table, header: bool, target: usize) -> Vec<Suspec
             }
         }
         let Some(first) = first else { continue };
-        if others * RARE <= numbers + others {
+        if looks_mistyped(numbers, others) {
             suspects.push(Suspect {
                 column: excerpt(name),
                 numbers,

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Remedy, Result};
 
 use super::npy;
-use crate::data::{MAX_COLUMNS, MAX_DENSE_BYTES, MAX_INPUT_BYTES};
+use crate::data::{MAX_COLUMNS, MAX_INPUT_BYTES};
 
 /// What errors name in place of a path for a reader that has none.
 const NO_PATH: &str = "<input>";
@@ -390,20 +390,6 @@ fn not_utf8(before: &[u8], byte: u8, line: u64) -> Error {
     }
 }
 
-/// Refuses a matrix of more than [`MAX_DENSE_BYTES`] before it is allocated.
-pub(super) fn check_dense(rows: usize, width: usize) -> Result<()> {
-    let bytes = (rows as u128 * width as u128).saturating_mul(8);
-    if bytes > u128::from(MAX_DENSE_BYTES) {
-        return Err(Error::TooLarge {
-            what: format!("a dense table of {rows} rows and {width} columns"),
-            bytes,
-            limit: u128::from(MAX_DENSE_BYTES),
-            remedy: Remedy::UseLessData,
-        });
-    }
-    Ok(())
-}
-
 /// Refuses a table of more than [`MAX_COLUMNS`] feature columns.
 pub(super) fn check_width(width: usize, line: u64) -> Result<()> {
     if width > MAX_COLUMNS {
@@ -485,6 +471,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use super::*;
+    use crate::data::coding::check_dense;
 
     #[test]
     fn lines_of_all_three_kinds() {

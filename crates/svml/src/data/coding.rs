@@ -1,0 +1,193 @@
+//! What a cell becomes: the rules that tables of a file and frames in memory share, so that a cell means the same
+//! wherever it comes from.
+
+use crate::error::{Error, Remedy, Result};
+
+use super::cell::{Decimal, excerpt, listed, number};
+use super::options::{Categories, Missing};
+use super::schema::{Column, Kind, Schema};
+use super::{LIMIT, MAX_COLUMNS, MAX_DENSE_BYTES};
+
+/// Most levels of a text column that get a column each unless told otherwise.
+const FEW_LEVELS: usize = 20;
+/// A text column is taken for names or identifiers, and left out, if more than this share of its cells are different
+/// from all others, in a table of at least so many rows.
+const ALMOST_ALL: f64 = 0.9;
+const FEWEST_TO_TELL: usize = 30;
+/// A column looks mistyped if at most one cell in this many is not a number.
+const RARE: usize = 5;
+/// How many known levels a message lists.
+const LEVELS_LISTED: usize = 8;
+/// How many column names a message lists.
+const NAMES_LISTED: usize = 20;
+
+/// Whether a text column is left out, because `distinct` of its `filled` cells are different from each other.
+pub(super) fn is_left_out(distinct: usize, filled: usize, categories: Categories) -> bool {
+    categories == Categories::Auto
+        && filled >= FEWEST_TO_TELL
+        && distinct as f64 > ALMOST_ALL * filled as f64
+}
+
+/// What becomes of a text column: by its levels, which are sorted, and by the number of its cells that are not missing.
+pub(super) fn kind_of(levels: Vec<String>, filled: usize, categories: Categories) -> Kind {
+    if is_left_out(levels.len(), filled, categories) {
+        return Kind::Ignored;
+    }
+    match categories {
+        Categories::OneHot => Kind::OneHot { levels },
+        Categories::Auto if levels.len() <= FEW_LEVELS => Kind::OneHot { levels },
+        Categories::Auto | Categories::Codes => Kind::Codes { levels },
+    }
+}
+
+/// Whether a column of text looks mistyped: nearly all of its cells are numbers, but not all.
+pub(super) fn looks_mistyped(numbers: usize, others: usize) -> bool {
+    others > 0 && others.saturating_mul(RARE) <= numbers.saturating_add(others)
+}
+
+/// Refuses a schema that leaves no column, or makes too many.
+pub(super) fn check_width(schema: &Schema) -> Result<()> {
+    let width = schema.width();
+    if width == 0 {
+        return Err(Error::Data {
+            what: "every column is different in almost every row, as names and identifiers are, so that there is nothing to learn from"
+                .to_owned(),
+            remedy: Some(Remedy::UseCodes),
+        });
+    }
+    if width > MAX_COLUMNS {
+        return Err(Error::Data {
+            what: format!(
+                "a column for each category would make {width} columns, more than {MAX_COLUMNS}"
+            ),
+            remedy: Some(Remedy::UseCodes),
+        });
+    }
+    Ok(())
+}
+
+/// Refuses a table of more than [`MAX_DENSE_BYTES`] as dense numbers, before it is allocated.
+pub fn check_dense(rows: usize, width: usize) -> Result<()> {
+    let bytes = (rows as u128 * width as u128).saturating_mul(8);
+    if bytes > u128::from(MAX_DENSE_BYTES) {
+        return Err(Error::TooLarge {
+            what: format!("a dense table of {rows} rows and {width} columns"),
+            bytes,
+            limit: u128::from(MAX_DENSE_BYTES),
+            remedy: Remedy::UseLessData,
+        });
+    }
+    Ok(())
+}
+
+/// What a cell stands for.
+#[derive(Clone, Copy)]
+pub(super) enum Code {
+    Missing,
+    Number(f64),
+    /// One of the levels, or one that is not known.
+    Level(Option<usize>),
+    NoNumber,
+}
+
+impl Code {
+    /// What a text that is not missing stands for in a column of some kind. Numbers are read in the notation of the
+    /// column; where it has none, no text is a number.
+    pub(super) fn of_text(kind: &Kind, text: &str, decimal: Option<Decimal>) -> Self {
+        match kind {
+            Kind::Number => {
+                decimal.and_then(|d| number(text, d)).map_or(Self::NoNumber, Self::Number)
+            }
+            kind => Self::Level(find(kind.levels(), text)),
+        }
+    }
+}
+
+/// How the cells of one column become numbers.
+pub(super) struct Coder {
+    /// Number of encoded columns.
+    pub width: usize,
+    one_hot: bool,
+    impute: bool,
+}
+
+impl Coder {
+    pub(super) fn new(kind: &Kind, missing: Missing) -> Self {
+        let one_hot = matches!(kind, Kind::OneHot { .. });
+        Self { width: kind.width(), one_hot, impute: missing == Missing::Impute }
+    }
+
+    /// Writes the numbers of a cell; whether there is no error.
+    ///
+    /// A missing value is NaN under [`Missing::Impute`], in all columns of a one-hot group, and an error otherwise. A
+    /// level that the column does not know is all zeros in a one-hot group; as a code it is NaN under
+    /// [`Missing::Impute`] and an error otherwise.
+    pub(super) fn write(&self, code: Code, out: &mut [f64]) -> bool {
+        match code {
+            Code::Number(value) => {
+                out[0] = value;
+                value.abs() <= LIMIT
+            }
+            Code::Missing => {
+                out.fill(f64::NAN);
+                self.impute
+            }
+            Code::Level(level) if self.one_hot => {
+                out.fill(0.0);
+                if let Some(level) = level {
+                    out[level] = 1.0;
+                }
+                true
+            }
+            Code::Level(Some(level)) => {
+                out[0] = level as f64;
+                true
+            }
+            Code::Level(None) => {
+                out[0] = f64::NAN;
+                self.impute
+            }
+            Code::NoNumber => false,
+        }
+    }
+}
+
+/// The place of a level in the sorted list. A truth value is the same in upper and lower case, unless both are levels,
+/// because programs that write tables do not agree on it.
+pub(super) fn find(levels: &[String], cell: &str) -> Option<usize> {
+    let exact = levels.binary_search_by(|level| level.as_str().cmp(cell)).ok();
+    exact.or_else(|| {
+        let truth = ["true", "false"].iter().any(|word| cell.eq_ignore_ascii_case(word));
+        let same = |level: &String| level.eq_ignore_ascii_case(cell);
+        if truth { levels.iter().position(same) } else { None }
+    })
+}
+
+/// The error for a category that training did not have.
+pub(super) fn unseen(row: usize, column: &Column, cell: &str) -> Error {
+    Error::UnseenCategory {
+        row,
+        column: excerpt(&column.name),
+        value: excerpt(cell),
+        known: listed(column.kind.levels(), LEVELS_LISTED),
+    }
+}
+
+/// The error for a column that is not there.
+pub(super) fn no_such_column(column: &str, names: &[String]) -> Error {
+    Error::NoSuchColumn { column: excerpt(column), available: listed(names, NAMES_LISTED) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn truth_values_are_found_in_either_case() {
+        let levels = |texts: &[&str]| texts.iter().map(|&t| t.to_owned()).collect::<Vec<_>>();
+        assert_eq!(find(&levels(&["False", "True"]), "true"), Some(1));
+        assert_eq!(find(&levels(&["TRUE", "true"]), "true"), Some(1));
+        assert_eq!(find(&levels(&["False", "True"]), "yes"), None);
+        assert_eq!(find(&levels(&["Red"]), "red"), None);
+    }
+}

@@ -1,0 +1,852 @@
+//! Tables in memory, with columns of numbers and of texts, by the rules for tables of a file.
+//!
+//! A table may lie in parts. Each part has a [`Summary`]; merged, they are that of the whole table, however it was cut,
+//! and [`Schema::of_summary`] makes a schema of it. [`Schema::encode`] then turns each part into numbers.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+
+use super::MAX_COLUMNS;
+use super::cell::{Decimal, excerpt, is_missing, number};
+use super::coding::{
+    Code, Coder, check_dense, check_width, is_left_out, kind_of, looks_mistyped, no_such_column,
+    unseen,
+};
+use super::dataset::in_range;
+use super::options::{Categories, Format, Missing};
+use super::schema::{Column, Kind, Schema, TargetColumn};
+
+/// Most different texts of a column that a summary keeps. Of more it keeps their hashes, which are enough to tell
+/// whether the column is left out.
+const MOST_TEXTS: usize = 1 << 18;
+/// How many rows are encoded as one piece of work.
+const BLOCK: usize = 1024;
+
+/// Named columns of numbers and of texts, all of the same length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    names: Vec<String>,
+    cells: Vec<Cells>,
+    named: bool,
+    rows: usize,
+}
+
+/// The cells of a column.
+#[derive(Clone, Debug, PartialEq)]
+enum Cells {
+    /// NaN for a missing value.
+    Numbers(Vec<f64>),
+    Texts {
+        /// Places in `texts`; a negative one is a missing value.
+        codes: Vec<i32>,
+        /// Without white space at their ends.
+        texts: Vec<String>,
+        /// Whether they are categories even if all of them are numbers.
+        category: bool,
+    },
+}
+
+impl Frame {
+    /// A frame without columns. If it is not `named`, columns are called x1, x2, ... by their place, and are matched by
+    /// position.
+    pub fn new(named: bool) -> Self {
+        Self { named, ..Self::default() }
+    }
+
+    /// Adds a column of numbers; NaN is a missing value.
+    pub fn push_numbers(&mut self, name: &str, values: Vec<f64>) -> Result<()> {
+        self.push(name, values.len(), Cells::Numbers(values))
+    }
+
+    /// Adds a column of texts: for each row a place in `texts`, or a negative number where the value is missing. Whether
+    /// they are numbers is decided by the texts, as in a file.
+    pub fn push_texts(&mut self, name: &str, codes: Vec<i32>, texts: Vec<String>) -> Result<()> {
+        self.push_codes(name, codes, texts, false)
+    }
+
+    /// Adds a column of categories, which stay categories even if all of them are numbers.
+    pub fn push_categories(
+        &mut self,
+        name: &str,
+        codes: Vec<i32>,
+        texts: Vec<String>,
+    ) -> Result<()> {
+        self.push_codes(name, codes, texts, true)
+    }
+
+    fn push_codes(
+        &mut self,
+        name: &str,
+        codes: Vec<i32>,
+        mut texts: Vec<String>,
+        category: bool,
+    ) -> Result<()> {
+        let most = codes.iter().copied().max().unwrap_or(-1);
+        if usize::try_from(most).is_ok_and(|code| code >= texts.len()) {
+            let bound = format!("below {}, the number of texts of the column", texts.len());
+            return Err(Error::parameter("code", most, bound));
+        }
+        for text in &mut texts {
+            if text.trim().len() < text.len() {
+                *text = text.trim().to_owned();
+            }
+        }
+        self.push(name, codes.len(), Cells::Texts { codes, texts, category })
+    }
+
+    fn push(&mut self, name: &str, rows: usize, cells: Cells) -> Result<()> {
+        if !self.cells.is_empty() && rows != self.rows {
+            return Err(Error::Shape {
+                what: format!("rows of column '{}'", excerpt(name)),
+                found: rows,
+                expected: self.rows,
+            });
+        }
+        let place = self.cells.len() + 1;
+        if place > MAX_COLUMNS {
+            return Err(Error::parameter(
+                "number of columns",
+                place,
+                format!("{MAX_COLUMNS} or fewer"),
+            ));
+        }
+        let name = match name.trim() {
+            name if self.named && !name.is_empty() => name.to_owned(),
+            _ => format!("x{place}"),
+        };
+        self.rows = rows;
+        self.names.push(name);
+        self.cells.push(cells);
+        Ok(())
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Names of the columns.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Whether the names were given.
+    pub fn named(&self) -> bool {
+        self.named
+    }
+
+    /// Refuses two columns of the same name.
+    fn check_names(&self) -> Result<()> {
+        let mut seen = HashMap::with_capacity(self.names.len());
+        for (place, name) in self.names.iter().enumerate() {
+            if let Some(before) = seen.insert(name, place) {
+                return Err(Error::Data {
+                    what: format!(
+                        "columns {} and {} are both named '{}'; rename one",
+                        before + 1,
+                        place + 1,
+                        excerpt(name)
+                    ),
+                    remedy: None,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All that has to be known of a table, or of a part of it, to decide how its columns become numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    named: bool,
+    rows: usize,
+    columns: Vec<ColumnSummary>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ColumnSummary {
+    name: String,
+    /// How many cells are numbers of a column of numbers, and not missing.
+    numbers: usize,
+    /// How many cells are texts, and not missing.
+    texts: usize,
+    /// Whether the texts are categories even if all are numbers.
+    category: bool,
+    /// Whether all texts are numbers with a decimal point, or all with a decimal comma.
+    points: bool,
+    commas: bool,
+    /// How many of the texts are numbers in either notation, and the first, by bytes, of those that are not.
+    spelled: usize,
+    odd: Option<String>,
+    levels: Levels,
+}
+
+/// The different texts of a column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Levels {
+    Texts(BTreeSet<String>),
+    /// The hashes, sorted, of more than [`MOST_TEXTS`].
+    Hashes(Vec<u64>),
+}
+
+impl Levels {
+    fn len(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Hashes(hashes) => hashes.len(),
+        }
+    }
+
+    /// Keeps texts as they are unless there are more than `most`.
+    fn bounded(self, most: usize) -> Self {
+        match self {
+            Self::Texts(texts) if texts.len() > most => {
+                Self::Hashes(sorted(texts.iter().map(|text| hash(text)).collect()))
+            }
+            few => few,
+        }
+    }
+
+    fn merge(self, other: Self, most: usize) -> Self {
+        match (self, other) {
+            (Self::Texts(mut all), Self::Texts(more)) => {
+                all.extend(more);
+                Self::Texts(all).bounded(most)
+            }
+            (Self::Hashes(mut all), Self::Hashes(more)) => {
+                all.extend(more);
+                Self::Hashes(sorted(all))
+            }
+            (Self::Hashes(mut all), Self::Texts(more))
+            | (Self::Texts(more), Self::Hashes(mut all)) => {
+                all.extend(more.iter().map(|text| hash(text)));
+                Self::Hashes(sorted(all))
+            }
+        }
+    }
+}
+
+fn sorted(mut hashes: Vec<u64>) -> Vec<u64> {
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
+}
+
+/// FNV-1a, with a last mix. It is the same in every process, as hashes of parts of a table have to be.
+fn hash(text: &str) -> u64 {
+    let byte = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
+    let h = text.bytes().fold(0xcbf2_9ce4_8422_2325, byte);
+    let h = (h ^ (h >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    h ^ (h >> 32)
+}
+
+impl ColumnSummary {
+    fn of(name: &str, cells: &Cells, most: usize) -> Self {
+        let mut summary = Self {
+            name: name.to_owned(),
+            numbers: 0,
+            texts: 0,
+            category: false,
+            points: true,
+            commas: true,
+            spelled: 0,
+            odd: None,
+            levels: Levels::Texts(BTreeSet::new()),
+        };
+        match cells {
+            Cells::Numbers(values) => {
+                summary.numbers = values.iter().filter(|value| !value.is_nan()).count();
+            }
+            Cells::Texts { codes, texts, category } => {
+                let counts = counts(codes, texts);
+                let there = || texts.iter().zip(&counts).filter(|(_, count)| **count > 0);
+                let all = |decimal| there().all(|(text, _)| number(text, decimal).is_some());
+                summary.texts = counts.iter().sum();
+                summary.category = *category;
+                summary.points = all(Decimal::Point);
+                summary.commas = all(Decimal::Comma);
+                let (numbers, others): (Vec<_>, Vec<_>) =
+                    there().partition(|(text, _)| spells(text));
+                summary.spelled = numbers.iter().map(|(_, count)| **count).sum();
+                summary.odd = others.iter().map(|(text, _)| *text).min().cloned();
+                let levels = there().map(|(text, _)| text.clone()).collect();
+                summary.levels = Levels::Texts(levels).bounded(most);
+            }
+        }
+        summary
+    }
+
+    fn merge(self, other: Self, most: usize) -> Self {
+        Self {
+            name: self.name,
+            numbers: self.numbers.saturating_add(other.numbers),
+            texts: self.texts.saturating_add(other.texts),
+            category: self.category || other.category,
+            points: self.points && other.points,
+            commas: self.commas && other.commas,
+            spelled: self.spelled.saturating_add(other.spelled),
+            odd: self.odd.into_iter().chain(other.odd).min(),
+            levels: self.levels.merge(other.levels, most),
+        }
+    }
+
+    fn kind(&self, categories: Categories) -> Result<Kind> {
+        if self.texts == 0 || (!self.category && (self.points || self.commas)) {
+            return Ok(Kind::Number);
+        }
+        let refuse = |what: String| {
+            let what = format!("column '{}' {what}", excerpt(&self.name));
+            Err(Error::Data { what, remedy: None })
+        };
+        if self.numbers > 0 {
+            return refuse(
+                "holds numbers in one part of the table and texts in another; give it one type in all parts"
+                    .to_owned(),
+            );
+        }
+        match &self.levels {
+            Levels::Texts(levels) => {
+                Ok(kind_of(levels.iter().cloned().collect(), self.texts, categories))
+            }
+            Levels::Hashes(hashes) if is_left_out(hashes.len(), self.texts, categories) => {
+                Ok(Kind::Ignored)
+            }
+            Levels::Hashes(hashes) => refuse(format!(
+                "has {} different texts, more than {MOST_TEXTS}, in {} rows; leave the column out, or group its texts",
+                hashes.len(),
+                self.texts
+            )),
+        }
+    }
+}
+
+/// Whether a text is a number in either notation.
+fn spells(text: &str) -> bool {
+    [Decimal::Point, Decimal::Comma].iter().any(|decimal| number(text, *decimal).is_some())
+}
+
+/// How often each text occurs; 0 for one that stands for a missing value.
+fn counts(codes: &[i32], texts: &[String]) -> Vec<usize> {
+    let mut counts = vec![0; texts.len()];
+    for code in codes {
+        if let Ok(code) = usize::try_from(*code) {
+            counts[code] += 1;
+        }
+    }
+    for (count, text) in counts.iter_mut().zip(texts) {
+        if is_missing(text) {
+            *count = 0;
+        }
+    }
+    counts
+}
+
+impl Summary {
+    /// The summary of a table, or of a part of it.
+    pub fn of(frame: &Frame) -> Result<Self> {
+        Self::bounded(frame, MOST_TEXTS)
+    }
+
+    fn bounded(frame: &Frame, most: usize) -> Result<Self> {
+        frame.check_names()?;
+        let columns = (frame.names.par_iter().zip(&frame.cells))
+            .map(|(name, cells)| ColumnSummary::of(name, cells, most))
+            .collect();
+        Ok(Self { named: frame.named, rows: frame.rows, columns })
+    }
+
+    /// The summary of two parts of a table together. It is the same in whatever order parts are merged, and however the
+    /// table was cut. Parts must have the same columns in the same order.
+    pub fn merge(self, other: Self) -> Result<Self> {
+        self.merge_bounded(other, MOST_TEXTS)
+    }
+
+    fn merge_bounded(self, other: Self, most: usize) -> Result<Self> {
+        if self.columns.len() != other.columns.len() {
+            return Err(Error::Shape {
+                what: "columns of a part of the table".to_owned(),
+                found: other.columns.len(),
+                expected: self.columns.len(),
+            });
+        }
+        let pairs = || self.columns.iter().zip(&other.columns);
+        if let Some((ours, theirs)) = pairs().find(|(a, b)| a.name != b.name) {
+            return Err(Error::Data {
+                what: format!(
+                    "column '{}' of one part of the table stands where another part has '{}'; give all parts the same columns",
+                    excerpt(&theirs.name),
+                    excerpt(&ours.name)
+                ),
+                remedy: None,
+            });
+        }
+        let pairs = self.columns.into_iter().zip(other.columns);
+        Ok(Self {
+            named: self.named && other.named,
+            rows: self.rows.saturating_add(other.rows),
+            columns: pairs.map(|(a, b)| a.merge(b, most)).collect(),
+        })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Names of the columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
+    }
+
+    /// Of each column the number of missing values.
+    pub fn missing(&self) -> Vec<usize> {
+        let filled = |column: &ColumnSummary| column.numbers.saturating_add(column.texts);
+        self.columns.iter().map(|c| self.rows.saturating_sub(filled(c))).collect()
+    }
+
+    /// Columns of text in which at least four in five cells are numbers, but not all, so that they look mistyped: the name,
+    /// how many cells are numbers, how many are not, and a text that is not.
+    pub fn mistyped(&self) -> Vec<(&str, usize, usize, &str)> {
+        let found = |column: &'_ ColumnSummary| {
+            let others = column.texts.saturating_sub(column.spelled);
+            !column.category && looks_mistyped(column.spelled, others)
+        };
+        (self.columns.iter().filter(|column| found(column)))
+            .map(|c| {
+                (c.name.as_str(), c.spelled, c.texts - c.spelled, c.odd.as_deref().unwrap_or(""))
+            })
+            .collect()
+    }
+
+    /// Of each column the number of different texts; 0 for a column of numbers.
+    pub fn distinct(&self) -> Vec<usize> {
+        self.columns.iter().map(|column| column.levels.len()).collect()
+    }
+}
+
+impl Schema {
+    /// The schema of a table in memory, by the rules for tables of a file. If a column has the name of the target, that of
+    /// the target gets underscores appended until it is free.
+    ///
+    /// [`Missing::Drop`] is for tables from which rows with a missing value were left out before they were summarised.
+    pub fn of_summary(
+        summary: &Summary,
+        target: &str,
+        categories: Categories,
+        missing: Missing,
+    ) -> Result<Self> {
+        if summary.columns.is_empty() {
+            return Err(Error::Shape {
+                what: "columns of the table, at least one".to_owned(),
+                found: 0,
+                expected: 1,
+            });
+        }
+        let columns = (summary.columns.iter())
+            .map(|c| Ok(Column { name: c.name.clone(), kind: c.kind(categories)? }))
+            .collect::<Result<Vec<_>>>()?;
+        let mut name = target.trim().to_owned();
+        while name.is_empty() || columns.iter().any(|column| column.name == name) {
+            name.push('_');
+        }
+        let target = TargetColumn { name, position: columns.len(), numeric: false };
+        let header = summary.named;
+        let schema = Self { columns, target, header, missing, format: Format::Csv };
+        check_width(&schema)?;
+        Ok(schema)
+    }
+
+    /// Encodes a table in memory, for training or as new rows.
+    ///
+    /// Columns are matched by name if schema and frame have names, in any order, and columns that the schema does not
+    /// have are ignored; otherwise by position. Values are treated like those of a file: see the documentation of
+    /// [`data`](crate::data), under new rows. Numbers in a column of categories are those levels that are written like
+    /// them or have their value.
+    pub fn encode(&self, frame: &Frame) -> Result<Matrix> {
+        self.validate()?;
+        check_width(self)?;
+        let places = self.places(frame)?;
+        let width = self.width();
+        check_dense(frame.rows, width)?;
+        let used = self.columns.iter().zip(places).filter(|(c, _)| c.kind != Kind::Ignored);
+        let parts: Vec<Part> = used
+            .map(|(column, place)| Part::new(column, &frame.cells[place], self.missing))
+            .collect();
+        let mut data = vec![0.0; frame.rows * width];
+        let encode_row = |row: usize, out: &mut [f64]| {
+            let mut rest = out;
+            let mut fits = true;
+            for part in &parts {
+                let (out, after) = std::mem::take(&mut rest).split_at_mut(part.coder.width);
+                fits &= part.coder.write(part.code(row), out);
+                rest = after;
+            }
+            fits
+        };
+        let fits = (data.par_chunks_mut(BLOCK * width).enumerate())
+            .map(|(block, out)| {
+                let rows = out.chunks_exact_mut(width).zip(block * BLOCK..);
+                rows.fold(true, |fits, (out, row)| encode_row(row, out) && fits)
+            })
+            .reduce(|| true, |a, b| a && b);
+        if !fits {
+            // Which error it is does not depend on who found it.
+            parts.iter().try_for_each(|part| part.refuse(frame.rows, self.missing))?;
+        }
+        Matrix::new(frame.rows, width, data)
+    }
+
+    /// The place in a frame of each column.
+    fn places(&self, frame: &Frame) -> Result<Vec<usize>> {
+        if !(self.header && frame.named) {
+            return self.by_position(frame.cells.len()).map(|(places, _)| places);
+        }
+        frame.check_names()?;
+        if frame.names.is_empty() {
+            let first = self.columns.iter().find(|column| column.kind != Kind::Ignored);
+            return Err(no_such_column(first.map_or("", |column| &column.name), &frame.names));
+        }
+        self.by_name(&frame.names, 0).map(|(places, _)| places)
+    }
+}
+
+/// How one column of a frame becomes numbers.
+struct Part<'a> {
+    column: &'a Column,
+    coder: Coder,
+    cells: &'a Cells,
+    /// What each text stands for.
+    texts: Vec<Code>,
+    /// The levels that are numbers, sorted by value.
+    numbers: Vec<(f64, usize)>,
+}
+
+impl<'a> Part<'a> {
+    fn new(column: &'a Column, cells: &'a Cells, missing: Missing) -> Self {
+        let coder = Coder::new(&column.kind, missing);
+        let mut part = Self { column, coder, cells, texts: Vec::new(), numbers: Vec::new() };
+        match cells {
+            Cells::Texts { codes, texts, .. } => part.texts = meanings(&column.kind, codes, texts),
+            Cells::Numbers(_) => part.numbers = levels_by_value(column.kind.levels()),
+        }
+        part
+    }
+
+    fn code(&self, row: usize) -> Code {
+        match self.cells {
+            Cells::Numbers(values) if values[row].is_nan() => Code::Missing,
+            Cells::Numbers(values) if self.column.kind == Kind::Number => Code::Number(values[row]),
+            Cells::Numbers(values) => Code::Level(self.level(values[row])),
+            Cells::Texts { codes, .. } => {
+                usize::try_from(codes[row]).map_or(Code::Missing, |code| self.texts[code])
+            }
+        }
+    }
+
+    /// The level that is written like a number or, if there is none, has its value.
+    fn level(&self, value: f64) -> Option<usize> {
+        let start = self.numbers.partition_point(|(number, _)| *number < value);
+        let same = self.numbers[start..].iter().take_while(|(number, _)| *number == value);
+        let levels = self.column.kind.levels();
+        let plain = value.to_string();
+        let mut same = same.map(|(_, level)| *level);
+        let first = same.clone().next();
+        same.find(|level| levels[*level] == plain).or(first)
+    }
+
+    /// The first error of the column.
+    fn refuse(&self, rows: usize, missing: Missing) -> Result<()> {
+        for row in 0..rows {
+            let value = || match self.cells {
+                Cells::Numbers(values) => values[row].to_string(),
+                Cells::Texts { codes, texts, .. } => {
+                    let code = usize::try_from(codes[row]).ok();
+                    code.map(|code| texts[code].clone()).unwrap_or_default()
+                }
+            };
+            let codes = matches!(self.column.kind, Kind::Codes { .. });
+            match self.code(row) {
+                Code::Missing if missing != Missing::Impute => {
+                    return Err(Error::Missing {
+                        row: row + 1,
+                        column: excerpt(&self.column.name),
+                    });
+                }
+                Code::Number(value) => {
+                    in_range(value, row + 1, &self.column.name)?;
+                }
+                Code::Level(None) if codes && missing != Missing::Impute => {
+                    return Err(unseen(row + 1, self.column, &value()));
+                }
+                Code::NoNumber => {
+                    return Err(Error::Data {
+                        what: format!(
+                            "row {}, column {}: '{}' is not a number, but the column held numbers in training; correct the value, or leave it missing",
+                            row + 1,
+                            excerpt(&self.column.name),
+                            excerpt(&value()),
+                        ),
+                        remedy: None,
+                    });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What each text of a column stands for. Decimal commas count only if they fit all texts that occur.
+fn meanings(kind: &Kind, codes: &[i32], texts: &[String]) -> Vec<Code> {
+    let counts = counts(codes, texts);
+    let there = || texts.iter().zip(&counts).filter(|(_, count)| **count > 0);
+    let all = |decimal| there().all(|(text, _)| number(text, decimal).is_some());
+    let decimal = match kind {
+        Kind::Number if !all(Decimal::Point) && all(Decimal::Comma) => Decimal::Comma,
+        _ => Decimal::Point,
+    };
+    let code = |text: &String| match is_missing(text) {
+        true => Code::Missing,
+        false => Code::of_text(kind, text, Some(decimal)),
+    };
+    texts.iter().map(code).collect()
+}
+
+/// The levels that are numbers, with their places, sorted by value.
+fn levels_by_value(levels: &[String]) -> Vec<(f64, usize)> {
+    let value = |(place, level): (usize, &String)| Some((number(level, Decimal::Point)?, place));
+    let mut numbers: Vec<(f64, usize)> = levels.iter().enumerate().filter_map(value).collect();
+    numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use crate::data::{Dataset, ReadOptions};
+
+    /// A column of texts, some of which are missing.
+    fn coded(cells: &[Option<&str>]) -> (Vec<i32>, Vec<String>) {
+        let mut texts: Vec<String> = Vec::new();
+        let mut code = |cell: &Option<&str>| match cell {
+            None => -1,
+            Some(text) => {
+                let place = texts.iter().position(|t| t == text).unwrap_or_else(|| {
+                    texts.push((*text).to_owned());
+                    texts.len() - 1
+                });
+                place as i32
+            }
+        };
+        (cells.iter().map(&mut code).collect(), texts)
+    }
+
+    fn texts(name: &str, cells: &[Option<&str>]) -> Frame {
+        let mut frame = Frame::new(true);
+        let (codes, texts) = coded(cells);
+        frame.push_texts(name, codes, texts).unwrap();
+        frame
+    }
+
+    fn all(cells: &[&str]) -> Vec<Option<String>> {
+        cells.iter().map(|&cell| Some(cell.to_owned())).collect()
+    }
+
+    fn schema_of(frame: &Frame, categories: Categories, missing: Missing) -> Result<Schema> {
+        Schema::of_summary(&Summary::of(frame)?, "class", categories, missing)
+    }
+
+    fn kind(cells: &[Option<String>]) -> Kind {
+        let cells: Vec<Option<&str>> = cells.iter().map(Option::as_deref).collect();
+        Summary::of(&texts("c", &cells)).unwrap().columns[0].kind(Categories::Auto).unwrap()
+    }
+
+    /// The rows of a table in three columns, of which one has gaps and one is different in every row.
+    fn part(rows: std::ops::Range<usize>) -> Frame {
+        let mut frame = Frame::new(true);
+        let number = |k: usize| if k % 7 == 3 { f64::NAN } else { (k * k % 31) as f64 };
+        frame.push_numbers("size", rows.clone().map(number).collect()).unwrap();
+        let colour = |k: usize| (k % 5 != 4).then(|| ["red", " blue", "green", "?"][k % 4]);
+        let (codes, texts) = coded(&rows.clone().map(colour).collect::<Vec<_>>());
+        frame.push_texts("colour", codes, texts).unwrap();
+        let names: Vec<String> = rows.clone().map(|k| format!("name{k}")).collect();
+        frame.push_texts("who", (0..rows.len() as i32).collect(), names).unwrap();
+        frame
+    }
+
+    #[test]
+    fn kinds_are_decided_by_the_texts() {
+        assert_eq!(kind(&all(&["1", "2.5", " 3 "])), Kind::Number);
+        assert_eq!(kind(&all(&["1,5", "2", "?"])), Kind::Number);
+        assert_eq!(kind(&[None, Some("NA".to_owned())]), Kind::Number);
+        assert_eq!(kind(&all(&["1", "x"])).levels(), ["1", "x"]);
+        assert_eq!(kind(&all(&["1,5", "2.5"])).levels(), ["1,5", "2.5"]);
+        let names: Vec<Option<String>> = (0..40).map(|k| Some(format!("n{k}"))).collect();
+        assert_eq!(kind(&names), Kind::Ignored);
+        assert!(matches!(kind(&names[..25]), Kind::Codes { .. }));
+        assert!(matches!(kind(&names[..20]), Kind::OneHot { .. }));
+        let mut frame = Frame::new(true);
+        let (codes, numbers) = coded(&[Some("2"), Some("10"), None]);
+        frame.push_categories("c", codes, numbers).unwrap();
+        let schema = schema_of(&frame, Categories::Auto, Missing::Impute).unwrap();
+        assert_eq!(schema.encoded_names(), ["c=10", "c=2"]);
+    }
+
+    #[test]
+    fn a_frame_is_encoded_like_the_same_table_in_a_file() {
+        let (rows, missing) = (60, Missing::Impute);
+        let frame = part(0..rows);
+        let mut text = "size,colour,who,class\n".to_owned();
+        for k in 0..rows {
+            let size = if k % 7 == 3 { String::new() } else { (k * k % 31).to_string() };
+            let colour = if k % 5 == 4 { "" } else { ["red", "blue", "green", "?"][k % 4] };
+            text += &format!("{size},{colour},name{k},{}\n", ["a", "b"][k % 2]);
+        }
+        let options = ReadOptions { missing, ..ReadOptions::default() };
+        let read = Dataset::from_csv(text.as_bytes(), &options).unwrap();
+        let schema = schema_of(&frame, Categories::Auto, missing).unwrap();
+        let labels: Vec<&str> = (0..rows).map(|k| ["a", "b"][k % 2]).collect();
+        let data = Dataset::new(schema.encode(&frame).unwrap(), &labels).unwrap();
+        let data = data.with_schema(schema.clone()).unwrap();
+        assert_eq!(data.schema(), read.schema());
+        let bits = |x: &Matrix| {
+            x.as_slice()
+                .iter()
+                .map(|v| v.is_nan().then_some(*v).map_or(v.to_bits(), |_| 0))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(bits(data.x()), bits(read.x()));
+        assert!(Dataset::new(Matrix::zeros(2, 1), &[0, 1]).unwrap().with_schema(schema).is_err());
+    }
+
+    #[test]
+    fn summaries_merge_to_that_of_the_whole_however_it_is_cut() {
+        for most in [3, 20, MOST_TEXTS] {
+            let of = |rows| Summary::bounded(&part(rows), most).unwrap();
+            let merge = |a: Summary, b: Summary| a.merge_bounded(b, most).unwrap();
+            let whole = of(0..50);
+            for (a, b) in [(0, 50), (1, 2), (17, 17), (30, 41)] {
+                let [x, y, z] = [of(0..a), of(a..b), of(b..50)];
+                assert_eq!(merge(merge(x.clone(), y.clone()), z.clone()), whole);
+                assert_eq!(merge(z, merge(y, x)), whole);
+            }
+            let decided = Schema::of_summary(&whole, "class", Categories::Auto, Missing::Impute);
+            let kinds: Vec<Kind> =
+                decided.unwrap().columns().iter().map(|column| column.kind.clone()).collect();
+            assert_eq!((&kinds[0], &kinds[2]), (&Kind::Number, &Kind::Ignored));
+            assert_eq!(kinds[1].levels(), ["blue", "green", "red"]);
+            assert_eq!((whole.rows(), whole.distinct()), (50, vec![0, 3, 50]));
+            let json = serde_json::to_string(&whole).unwrap();
+            assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        let one = Summary::of(&texts("a", &[Some("x")])).unwrap();
+        let two = Summary::of(&texts("b", &[Some("x")])).unwrap();
+        let message = one.clone().merge(two).unwrap_err().to_string();
+        assert!(message.contains("column 'b'") && message.contains("'a'"), "{message}");
+        let mut numbers = Frame::new(true);
+        numbers.push_numbers("a", vec![1.0]).unwrap();
+        let mixed = one.merge(Summary::of(&numbers).unwrap()).unwrap();
+        let error = Schema::of_summary(&mixed, "class", Categories::Auto, Missing::Refuse);
+        assert!(error.unwrap_err().to_string().contains("'a' holds numbers in one part"));
+        let mut twice = texts("a", &[Some("x")]);
+        twice.push_numbers("a", vec![0.0]).unwrap();
+        assert!(Summary::of(&twice).unwrap_err().to_string().contains("both named 'a'"));
+        assert!(twice.push_numbers("b", vec![]).is_err());
+        assert!(twice.push_texts("b", vec![1], vec!["x".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn many_texts_that_are_no_names_are_refused_beyond_the_bound() {
+        let cells: Vec<String> = (0..100).map(|k| format!("t{}", k % 50)).collect();
+        let cells: Vec<Option<&str>> = cells.iter().map(|cell| Some(cell.as_str())).collect();
+        let summary = Summary::bounded(&texts("t", &cells), 40).unwrap();
+        let schema = Schema::of_summary(&summary, "class", Categories::Auto, Missing::Refuse);
+        let message = schema.unwrap_err().to_string();
+        assert!(message.contains("'t' has 50 different texts"), "{message}");
+    }
+
+    #[test]
+    fn new_frames_are_matched_by_name_or_place() {
+        let schema = schema_of(&part(0..50), Categories::Auto, Missing::Refuse).unwrap();
+        let mut new = Frame::new(true);
+        new.push_texts("colour", vec![0, 1], vec!["red".into(), "pink".into()]).unwrap();
+        new.push_numbers("else", vec![0.0, 0.0]).unwrap();
+        let message = schema.encode(&new).unwrap_err().to_string();
+        assert!(message.contains("no column 'size'"), "{message}");
+        new.push_texts(" size", vec![0, 1], vec!["7".into(), "x".into()]).unwrap();
+        let message = schema.encode(&new).unwrap_err().to_string();
+        assert!(message.starts_with("row 2, column size: 'x' is not a number"), "{message}");
+        let mut new = Frame::new(false);
+        new.push_numbers("", vec![7.0, 8.0]).unwrap();
+        new.push_texts("", vec![0, 1], vec!["red".into(), "pink".into()]).unwrap();
+        assert!(schema.encode(&new).is_err());
+        new.push_numbers("", vec![0.0, 0.0]).unwrap();
+        let x = schema.encode(&new).unwrap();
+        assert_eq!(x.as_slice(), [7.0, 0.0, 0.0, 1.0, 8.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn values_that_cannot_be_encoded_are_named() {
+        let message = |frame: &Frame, codes: Categories, missing: Missing| {
+            let train = texts("c", &[Some("a"), Some("b")]);
+            let schema = schema_of(&train, codes, missing).unwrap();
+            schema.encode(frame).map_err(|error| error.to_string())
+        };
+        let new = texts("c", &[Some("a"), Some("z")]);
+        let refused = message(&new, Categories::Codes, Missing::Refuse).unwrap_err();
+        assert!(refused.starts_with("row 2, column c: category 'z'"), "{refused}");
+        assert!(message(&new, Categories::Codes, Missing::Impute).unwrap()[(1, 0)].is_nan());
+        let gap = texts("c", &[Some("a"), None]);
+        let refused = message(&gap, Categories::Auto, Missing::Refuse).unwrap_err();
+        assert!(refused.starts_with("row 2, column c: the value is missing"), "{refused}");
+        let mut huge = Frame::new(true);
+        huge.push_numbers("n", vec![1.0, 1e301]).unwrap();
+        let schema = schema_of(&huge, Categories::Auto, Missing::Refuse).unwrap();
+        assert!(schema.encode(&huge).unwrap_err().to_string().starts_with("row 2, column n"));
+    }
+
+    #[test]
+    fn numbers_find_the_levels_of_their_value() {
+        let train = texts("c", &[Some("1"), Some("1.0"), Some("2.50"), Some("x")]);
+        let schema = schema_of(&train, Categories::Codes, Missing::Impute).unwrap();
+        let mut new = Frame::new(true);
+        new.push_numbers("c", vec![1.0, 2.5, 3.0]).unwrap();
+        let x = schema.encode(&new).unwrap();
+        assert_eq!(x.as_slice()[..2], [0.0, 2.0]);
+        assert!(x.as_slice()[2].is_nan());
+    }
+
+    #[test]
+    fn columns_that_look_mistyped() {
+        let cells = [Some("1"), Some("2,5"), Some("oops"), Some("4"), Some("5"), None, Some("eh?")];
+        let of = |cells: &[Option<&str>]| Summary::of(&texts("c", cells)).unwrap();
+        assert_eq!(of(&cells[..5]).mistyped(), [("c", 4, 1, "oops")]);
+        assert_eq!(of(&cells).mistyped(), []);
+        assert_eq!(of(&cells[..2]).mistyped(), []);
+        let merged = of(&cells[..3]).merge(of(&cells[3..5])).unwrap();
+        assert_eq!(merged, of(&cells[..5]));
+    }
+
+    #[test]
+    fn the_target_gives_way() {
+        let summary = Summary::of(&texts("class", &[Some("a")])).unwrap();
+        let schema =
+            Schema::of_summary(&summary, "class", Categories::Auto, Missing::Refuse).unwrap();
+        assert_eq!(schema.target().name, "class_");
+        schema.validate().unwrap();
+        let empty = Summary::of(&Frame::new(true)).unwrap();
+        assert!(Schema::of_summary(&empty, "y", Categories::Auto, Missing::Refuse).is_err());
+    }
+}

@@ -1,0 +1,439 @@
+"""Tables with texts, categories, truth values and gaps, by the rules of the command."""
+
+import csv
+import datetime
+import io
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import svml
+from svml import ITML, LMNN, NCA, SVML, RelevanceDisplay, SVMLClassifier, _core
+from svml._frames import columns_of
+
+ALL = [SVMLClassifier, SVML, NCA, LMNN, ITML]
+COMMAND = os.environ.get("SVML_COMMAND")
+needs_command = pytest.mark.skipif(COMMAND is None, reason="SVML_COMMAND does not name the command")
+ENCODED = ["size", "colour=blue", "colour=green", "colour=red", "ok=False", "ok=True", "city=a", "city=b", "count"]
+
+pytestmark = pytest.mark.filterwarnings("ignore:column who was left out")
+
+
+def table(n=90, gaps=False):
+    """A table of all kinds of columns, and classes."""
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.randn(n).round(3),
+            "colour": pd.Categorical(rng.choice(["red", "blue", "green"], n)),
+            "ok": rng.rand(n) > 0.5,
+            "city": rng.choice(["a", "b"], n),
+            "who": [f"name {k}" for k in range(n)],
+            "count": rng.randint(0, 9, n),
+        }
+    )
+    y = pd.Series(np.where((frame["size"] > 0) ^ frame["ok"] ^ (frame["colour"] == "red"), "yes", "no"), name="class")
+    if gaps:
+        frame = frame.astype({"count": "Int64", "city": object, "ok": "boolean"})
+        for place, name in enumerate(["size", "colour", "ok", "city", "count"]):
+            frame.loc[frame.index[place::17], name] = pd.NA if name in ("count", "ok") else None
+    return frame, y
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    return table()
+
+
+@pytest.fixture(scope="module")
+def fitted(mixed):
+    return SVMLClassifier().fit(*mixed)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_every_estimator_takes_a_frame(estimator, mixed):
+    X, y = mixed
+    model = estimator(max_iter=5).fit(X, y)
+    assert list(model.feature_names_in_) == list(X.columns) and model.n_features_in_ == 6
+    assert list(model.encoded_feature_names_) == ENCODED
+    assert model.components_.shape[1] == len(model.mean_) == len(model.feature_importances_) == len(ENCODED)
+    Z = model.transform(X)
+    assert Z.shape == (len(X), model.n_components_) and np.isfinite(Z).all()
+    assert len(model.get_feature_names_out()) == Z.shape[1]
+    np.testing.assert_array_equal(model.set_output(transform="pandas").transform(X).to_numpy(), Z)
+    # The encoded rows, from which the map can be had.
+    rows = model._model.schema.encode(columns_of(X))
+    np.testing.assert_allclose((rows - model.mean_) @ model.components_.T, Z, atol=1e-9)
+
+
+def test_pandas_and_polars_are_the_same(mixed, fitted):
+    X, y = mixed
+    frames = [
+        pl.from_pandas(X),
+        pl.from_pandas(X).with_columns(pl.col("colour").cast(pl.Enum(["red", "green", "blue"]))),
+        pl.from_pandas(X).with_columns(pl.col("city").cast(pl.Categorical)),
+        X.convert_dtypes(),
+        X.convert_dtypes(dtype_backend="pyarrow"),
+        X.astype({"colour": str, "city": "category", "ok": object, "count": object}),
+        X.astype({"count": str, "size": object, "who": object}),
+        X.astype({"city": "string", "size": "Float64", "count": "uint8"}),
+    ]
+    expected = fitted.decision_function(X)
+    for frame in frames:
+        np.testing.assert_array_equal(fitted.decision_function(frame), expected)
+        model = SVMLClassifier().fit(frame, y)
+        np.testing.assert_array_equal(model.decision_function(X), expected)
+        np.testing.assert_array_equal(model.predict(frame), fitted.predict(X))
+        # Truth values are written as the library of the frame writes them.
+        assert [name.lower() for name in model.encoded_feature_names_] == [name.lower() for name in ENCODED]
+
+
+def test_arrays_and_lists_with_texts(mixed):
+    X, y = mixed
+    X = X.drop(columns="who")
+    by_name = SVMLClassifier().fit(X, y)
+    for rows in (X.to_numpy(dtype=object), X.to_numpy(dtype=object).tolist(), X.to_numpy(dtype=object).astype(str)):
+        model = SVMLClassifier().fit(rows, y)
+        assert model.encoded_feature_names_[0] == "x1" and not hasattr(model, "feature_names_in_")
+        np.testing.assert_array_equal(model.decision_function(rows), by_name.decision_function(X))
+        with pytest.raises(ValueError, match="X has 3 features, but SVMLClassifier is expecting 5 features"):
+            model.predict(X.to_numpy(dtype=object)[:, :3])
+    # Without names they are matched by place.
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        np.testing.assert_array_equal(by_name.predict(X.to_numpy(dtype=object)), by_name.predict(X))
+    renamed = X.set_axis(range(5), axis=1)
+    model = SVMLClassifier().fit(renamed, y)
+    np.testing.assert_array_equal(model.decision_function(renamed), by_name.decision_function(X))
+
+
+def test_objects_that_are_numbers_are_numbers():
+    rng = np.random.RandomState(1)
+    values = rng.randn(60, 2)
+    y = (values.sum(axis=1) > 0).astype(int)
+    expected = SVMLClassifier().fit(values, y).decision_function(values)
+    texts = np.array([[repr(float(v)) for v in row] for row in values], dtype=object)
+    decimals = pd.DataFrame({"a": [Decimal(t) for t in texts[:, 0]], "b": values[:, 1].astype(object)})
+    commas = pd.DataFrame({"a": [t.replace(".", ",") for t in texts[:, 0]], "b": [f" {t} " for t in texts[:, 1]]})
+    for table in (values.astype(object), texts, decimals, commas, pl.from_pandas(commas)):
+        model = SVMLClassifier().fit(table, y)
+        np.testing.assert_array_equal(model.decision_function(table), expected)
+        assert model._model.schema.kinds == ["number", "number"]
+
+
+def test_a_slip_in_a_column_of_numbers_is_named():
+    X = pd.DataFrame({"age": [*range(20, 58), "oops", None], "size": range(40)})
+    with pytest.warns(
+        UserWarning, match="column age was read as text because 1 of its 39 values is no number, such as 'oops'"
+    ):
+        SVMLClassifier(max_iter=2, missing="impute").fit(X, [0, 1] * 20)
+
+
+def test_categories_that_are_numbers_stay_categories():
+    rng = np.random.RandomState(2)
+    codes = rng.choice([1, 2, 10], 60)
+    X = pd.DataFrame({"grade": pd.Categorical(codes), "size": rng.randn(60)})
+    model = SVMLClassifier(max_iter=5).fit(X, codes == 2)
+    assert list(model.encoded_feature_names_) == ["grade=1", "grade=10", "grade=2", "size"]
+    # In new rows they may be numbers.
+    for type in (int, float, str, object):
+        np.testing.assert_array_equal(model.decision_function(X.astype({"grade": type})), model.decision_function(X))
+    np.testing.assert_array_equal(
+        model.set_params(n_jobs=2).decision_function(np.column_stack([codes, X["size"]])), model.decision_function(X)
+    )
+
+
+def test_columns_are_matched_by_name(mixed, fitted):
+    X, _ = mixed
+    expected = fitted.decision_function(X)
+    other = X[X.columns[::-1]].drop(columns="who").assign(day=pd.Timestamp("2024-02-29"), extra=1)
+    np.testing.assert_array_equal(fitted.decision_function(other), expected)
+    with pytest.raises(ValueError, match="no column 'city' in the data; its columns are: size, .*, City"):
+        fitted.predict(X.drop(columns="city").assign(City="a"))
+    with pytest.raises(ValueError, match="are both named 'city'; rename one"):
+        fitted.predict(pd.concat([X, X[["city"]]], axis=1))
+    # scikit-learn may be the one who says it.
+    with pytest.raises(ValueError, match="'city'"):
+        SVMLClassifier().fit(pd.concat([X, X[["city"]]], axis=1), mixed[1])
+
+
+def test_new_categories(mixed, fitted):
+    X, y = mixed
+    new = X.astype({"colour": str, "city": object})
+    new.loc[new.index[:2], "city"] = "z"
+    rows = fitted._model.schema.encode(columns_of(new))
+    assert (rows[:2, 6:8] == 0).all()
+    assert np.isfinite(fitted.decision_function(new)).all()
+    codes = SVMLClassifier(categories="codes").fit(X.drop(columns="who"), y)
+    assert list(codes.encoded_feature_names_) == ["size", "colour", "ok", "city", "count"]
+    with pytest.raises(ValueError, match="row 1, column city: category 'z' did not occur .*known: a, b.*onehot"):
+        codes.predict(new)
+    filled = SVMLClassifier(categories="codes", missing="impute").fit(X.drop(columns="who"), y)
+    assert np.isfinite(filled.decision_function(new)).all()
+    with pytest.raises(ValueError, match="row 1, column size: 'large' is not a number, but the column held numbers"):
+        fitted.predict(X.assign(size="large"))
+    numbers = SVMLClassifier().fit(X[["size", "count"]], y)
+    with pytest.raises(ValueError, match="row 1, column size: 'large' is not a number, but the column held numbers"):
+        numbers.predict(X[["size", "count"]].assign(size="large"))
+
+
+def test_gaps():
+    X, y = table(gaps=True)
+    for frame in (X, pl.from_pandas(X)):
+        with pytest.raises(ValueError, match=r'row 1, column size: the value is missing; .* fit with missing="impute"'):
+            SVMLClassifier().fit(frame, y)
+    models = [SVMLClassifier(missing="impute").fit(frame, y) for frame in (X, pl.from_pandas(X))]
+    expected = models[0].decision_function(X)
+    assert np.isfinite(expected).all() and models[0].score(X, y) > 0.8
+    texts = X.astype({"city": object, "count": object, "colour": object})
+    texts.loc[texts["city"].isna(), "city"] = "?"
+    texts.loc[texts["count"].isna(), "count"] = "N/A"
+    texts.loc[texts["colour"].isna(), "colour"] = float("nan")
+    for frame in (X, pl.from_pandas(X), texts):
+        for model in models:
+            np.testing.assert_array_equal(model.decision_function(frame), expected)
+    # Numbers alone.
+    numbers = X[["size"]].assign(other=np.arange(len(X)))
+    with pytest.raises(ValueError, match="contains NaN"):
+        NCA().fit(numbers, y)
+    for rows in (numbers, numbers.to_numpy()):
+        assert np.isfinite(NCA(missing="impute").fit(rows, y).transform(rows)).all()
+    complete = SVMLClassifier().fit(*table())
+    with pytest.raises(ValueError, match="row 1, column size: the value is missing"):
+        complete.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (pd.date_range("2024-01-01", periods=90), "datetime64"),
+        (pd.date_range("2024-01-01", periods=90, tz="UTC"), "datetime64"),
+        (pd.timedelta_range("1D", periods=90), "timedelta64"),
+        (pd.period_range("2024-01", periods=90, freq="M"), "period"),
+        (pd.Categorical(pd.date_range("2024-01-01", periods=90)), "Timestamp"),
+        ([datetime.date(2024, 1, 1)] * 90, "date"),
+        ([None] + [datetime.time(12)] * 89, "time, .* in row 2"),
+        ([[1, 2]] * 90, "list"),
+        ([{"a": 1}] * 90, "dict"),
+        ([b"x"] * 90, "bytes"),
+        ([1j] * 90, "complex"),
+    ],
+)
+def test_what_is_no_number_and_no_text_is_refused(values, kind, mixed):
+    X, y = mixed
+    with pytest.raises(TypeError, match=f"column 'when' holds (a )?{kind}.*leave the column out") as raised:
+        SVMLClassifier().fit(X.assign(when=values), y)
+    assert isinstance(raised.value, ValueError)
+    with pytest.raises(ValueError, match="holds a dict"):
+        SVMLClassifier().fit(np.array([[{}, 1], [{}, 2]], dtype=object), [0, 1])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime.date(2024, 1, 1),
+        datetime.datetime(2024, 1, 1),
+        datetime.time(1),
+        datetime.timedelta(1),
+        [1],
+        {"a": 1},
+        b"x",
+    ],
+)
+def test_polars_columns_that_are_refused(value, mixed):
+    X, y = mixed
+    frame = pl.from_pandas(X).with_columns(pl.Series("when", [value] * len(X)))
+    with pytest.raises(TypeError, match="column 'when' holds .*leave the column out"):
+        SVMLClassifier().fit(frame, y)
+
+
+def test_tables_that_cannot_be_learned_from(mixed):
+    X, y = mixed
+    with pytest.raises(ValueError, match=r'nothing to learn from; fit with categories="codes"'):
+        SVMLClassifier().fit(X[["who"]], y)
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        SVMLClassifier().fit(X[:1], y[:1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SVMLClassifier().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        SVMLClassifier().fit(X, None)
+    with pytest.raises(ValueError, match="row 4, column size: inf is outside the range"):
+        SVMLClassifier().fit(X.assign(size=[0, 1, 2, np.inf] + [0] * 86), y)
+    fitted = SVMLClassifier(max_iter=2).fit(X, y)
+    for none in (X[:0], pl.from_pandas(X)[:0], X[:0].to_numpy(dtype=object)):
+        with pytest.raises(ValueError, match="Found array with 0 sample"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted.predict(none)
+    for params in ({"missing": "drop"}, {"categories": None}):
+        with pytest.raises(svml.InvalidParameterError, match="parameter of NCA must be '.*' or '.*'. Got"):
+            NCA(**params).fit(X, y)
+
+
+def test_all_of_scikit_learn_goes_on(mixed, fitted, tmp_path):
+    X, y = mixed
+    assert cross_val_score(SVMLClassifier(), X, y, cv=3).mean() > 0.7
+    assert cross_val_score(SVMLClassifier(), pl.from_pandas(X), y.to_numpy(), cv=3).mean() > 0.7
+    search = GridSearchCV(SVMLClassifier(form="diagonal"), {"categories": ["auto", "onehot"]}, cv=2).fit(X, y)
+    assert search.best_estimator_.n_features_in_ == 6
+    pipeline = make_pipeline(SVML(max_iter=5), StandardScaler()).fit(X, y)
+    assert len(pipeline.get_feature_names_out()) == pipeline.transform(X).shape[1]
+    assert clone(fitted).get_params() == fitted.get_params()
+    fitted.save(tmp_path / "m.svml")
+    expected = fitted.decision_function(X)
+    for same in (pickle.loads(pickle.dumps(fitted)), svml.load(tmp_path / "m.svml")):
+        np.testing.assert_array_equal(same.decision_function(X), expected)
+        assert list(same.feature_names_in_) == list(X.columns)
+        assert list(same.encoded_feature_names_) == ENCODED
+    weights = np.where(np.arange(len(X)) % 2, 1.0, 2.0)
+    rows = X.drop(columns="who")
+    weighted = SVMLClassifier(form="diagonal").fit(rows, y, sample_weight=weights)
+    twice = SVMLClassifier(form="diagonal").fit(pd.concat([rows, rows[::2]]), pd.concat([y, y[::2]]))
+    np.testing.assert_allclose(weighted.decision_function(rows), twice.decision_function(rows), atol=1e-6)
+    assert "colour=red" in RelevanceDisplay.from_estimator(fitted).names
+    # A fit on something else forgets the table.
+    again = clone(fitted).fit(X, y).fit(X[["size", "count"]].to_numpy(), y)
+    assert again.n_features_in_ == 2 and not hasattr(again, "feature_names_in_")
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_sparse_matrices(estimator, small):
+    X, y = small
+    X = np.where(np.abs(X) > 0.5, X, 0)
+    model = estimator(max_iter=5).fit(X, y)
+    expected = model.transform(X)
+    for form in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.lil_matrix):
+        np.testing.assert_array_equal(model.transform(form(X)), expected)
+        np.testing.assert_array_equal(estimator(max_iter=5).fit(form(X), y).transform(X), expected)
+    np.testing.assert_array_equal(
+        estimator(max_iter=5).fit(sparse.csr_array(X.astype(np.float32)), y).transform(X),
+        estimator(max_iter=5).fit(X.astype(np.float32), y).transform(X),
+    )
+
+
+def test_sparse_matrices_are_bounded(small, fitted):
+    model = SVMLClassifier(max_iter=5).fit(*small)
+    huge = sparse.csr_array((1 << 20, 1 << 10))
+    message = "dense table of 1048576 rows and 1024 columns would need 8.0 GiB, more than the limit of 2.0 GiB"
+    with pytest.raises(MemoryError, match=message):
+        model.predict(huge)
+    with pytest.raises(MemoryError, match=message):
+        SVMLClassifier().fit(huge, np.arange(1 << 20) % 2)
+    with pytest.raises(ValueError, match="X has 4 features, but SVMLClassifier is expecting 6"):
+        fitted.predict(sparse.csr_array(small[0]))
+
+
+def test_single_precision_in_frames(mixed):
+    X, y = mixed
+    single = X.astype({"size": np.float32})
+    expected = SVMLClassifier().fit(single.astype({"size": np.float64}), y).decision_function(single)
+    for frame in (single, pl.from_pandas(single)):
+        np.testing.assert_array_equal(SVMLClassifier().fit(frame, y).decision_function(single), expected)
+
+
+def test_summaries_of_parts_merge_to_that_of_the_whole():
+    X, _ = table(gaps=True)
+    for frame, cut in ((X, X.iloc.__getitem__), (pl.from_pandas(X), pl.from_pandas(X).__getitem__)):
+        whole = _core.Summary(columns_of(frame))
+        a, b, c = (_core.Summary(columns_of(cut(part))) for part in (slice(0, 7), slice(7, 7), slice(7, 90)))
+        for merged in (a.merge(b).merge(c), c.merge(b.merge(a)), b.merge(c).merge(a)):
+            assert merged == whole and merged.rows == 90
+        assert a != whole and pickle.loads(pickle.dumps(whole)) == whole
+        schema = _core.Schema(a.merge(b).merge(c), missing="impute")
+        assert schema == _core.Schema(whole, missing="impute") == pickle.loads(pickle.dumps(schema))
+        assert schema.kinds == ["number", "onehot", "onehot", "onehot", "ignored", "number"]
+        rows = schema.encode(columns_of(frame))
+        parts = [schema.encode(columns_of(cut(part))) for part in (slice(0, 7), slice(7, 7), slice(7, 90))]
+        np.testing.assert_array_equal(np.concatenate(parts), rows)
+    assert whole.missing == [6, 6, 6, 6, 0, 6]
+    assert whole.distinct == [0, 3, 2, 2, 90, 0]
+    with pytest.raises(ValueError, match="columns of a part of the table: 1 found where 6 are needed"):
+        whole.merge(_core.Summary([("size", np.zeros(1))]))
+
+
+def run(*args):
+    done = subprocess.run([COMMAND, *map(str, args)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def decisions(text):
+    """The column of decision values, each read to its last bit."""
+    return np.array([float(row["decision"]) for row in csv.DictReader(io.StringIO(text))])
+
+
+@needs_command
+@pytest.mark.parametrize("missing", ["refuse", "impute"])
+@pytest.mark.parametrize("categories", ["auto", "onehot", "codes"])
+def test_the_same_model_as_the_command_bit_for_bit(categories, missing, tmp_path):
+    X, y = table(gaps=missing == "impute")
+    file, theirs, ours = tmp_path / "t.csv", tmp_path / "theirs.svml", tmp_path / "ours.svml"
+    X.assign(**{"class": y}).to_csv(file, index=False)
+    run("train", file, "-o", theirs, "--quiet", "--missing", missing, "--categories", categories)
+    answers = decisions(run("predict", theirs, file, "--decision"))
+    read = pd.read_csv(file)
+    frames = [X, read, pl.read_csv(file), pl.from_pandas(read)]
+    loaded = svml.load(theirs)
+    assert loaded.missing == missing
+    for frame in frames:
+        np.testing.assert_array_equal(loaded.decision_function(frame), answers)
+    # A table of texts alone, as it is in the file.
+    np.testing.assert_array_equal(
+        loaded.decision_function(pd.read_csv(file, dtype=str, keep_default_na=False)), answers
+    )
+    for frame in frames[:2]:
+        model = SVMLClassifier(missing=missing, categories=categories)
+        model.fit(frame[list(X.columns)], read["class"]).save(ours)
+        assert ours.read_bytes() == theirs.read_bytes()
+        np.testing.assert_array_equal(model.decision_function(frame), answers)
+    np.testing.assert_array_equal(decisions(run("predict", ours, file, "--decision")), answers)
+
+
+@needs_command
+def test_a_model_of_a_frame_is_used_by_the_command(mixed, tmp_path):
+    X, y = mixed
+    for frame, write in ((X, lambda f, p: f.to_csv(p, index=False)), (pl.from_pandas(X), lambda f, p: f.write_csv(p))):
+        model = SVMLClassifier().fit(frame, y.rename("bought"))
+        model.save(tmp_path / "m.svml")
+        write(frame, tmp_path / "new.csv")
+        answers = decisions(run("predict", tmp_path / "m.svml", tmp_path / "new.csv", "--decision"))
+        np.testing.assert_array_equal(answers, model.decision_function(frame))
+    # The other library's truth values, other columns and another order.
+    X.assign(bought=y, more=1)[["more", "bought", *X.columns[::-1]]].to_csv(tmp_path / "new.csv", index=False)
+    answers = decisions(run("predict", tmp_path / "m.svml", tmp_path / "new.csv", "--decision"))
+    np.testing.assert_array_equal(answers, model.decision_function(X))
+    assert "error" in run("evaluate", tmp_path / "m.svml", tmp_path / "new.csv")
+
+
+@needs_command
+def test_a_file_of_numbers_takes_its_columns_from_a_frame(wine_frame, tmp_path):
+    X, y = wine_frame
+    X.assign(kind=y).to_csv(tmp_path / "t.csv", index=False)
+    run("train", tmp_path / "t.csv", "-o", tmp_path / "m.svml", "--quiet", "--form", "diagonal")
+    model = svml.load(tmp_path / "m.svml")
+    expected = model.decision_function(X)
+    other = X[X.columns[::-1]].assign(kind=y, note="text")
+    for frame in (other, pl.from_pandas(other)):
+        np.testing.assert_array_equal(model.decision_function(frame), expected)
+    with pytest.raises(ValueError, match="alcohol"):
+        model.predict(other.drop(columns="alcohol"))
+
+
+def test_neither_library_is_imported_by_the_package(tmp_path):
+    # scikit-learn imports pandas where it is there, so that it must not be.
+    program = (
+        "import sys; sys.modules.update(pandas=None, polars=None, pyarrow=None); import numpy as np, svml;"
+        "X = np.array([['a'], ['b']] * 9); svml.SVMLClassifier(max_iter=2).fit(X, [0, 1] * 9).predict(X)"
+    )
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path).returncode == 0
