@@ -208,7 +208,7 @@ pub fn add_answers<'py>(
     second: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (first, second): (Answer, Answer) = (decoded(first)?, decoded(second)?);
-    let sum = py.detach(|| encoded(&first.add(second)))?;
+    let sum = py.detach(|| encoded(&first.merged(second)))?;
     Ok(PyBytes::new(py, &sum))
 }
 

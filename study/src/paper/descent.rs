@@ -8,7 +8,7 @@ use svml::internals::multiclass::{PairwiseSvms, decide, vote};
 use svml::internals::optimise::Objective;
 use svml::internals::svml::criterion::split_pairs;
 use svml::internals::svml::descent::descend_seen;
-use svml::internals::svml::objective::{Point, Problems, ValidationLoss};
+use svml::internals::svml::objective::{FoldRows, Point, Problems, ValidationLoss};
 use svml::internals::{LabelledRows, Watch};
 use svml::learners::Sample;
 use svml::{Dataset, Form, Matrix, Metric, Result, Run, Svml};
@@ -114,8 +114,9 @@ pub fn plain(rows: &Rows, params: &Svml, rate: f64, steps: usize) -> Result<Path
     let initial = Metric::isotropic(Form::Full, d, (d as f64).sqrt().recip())?;
     let watch = Watch::default();
     let class = [train.class.as_slice(), &valid.class].concat();
-    let mut objective =
-        ValidationLoss::new(&x, (&class, 2), trained, problems, initial, params, &watch)?;
+    let folds = [train.clone(), valid.clone()];
+    let given = FoldRows { class: &class, classes: 2, trained, folds: &folds };
+    let mut objective = ValidationLoss::new(&x, &given, problems, initial, params, &watch)?;
 
     // The outputs of the SVM of a point.
     let outputs = |point: &Point, at: &Matrix| {

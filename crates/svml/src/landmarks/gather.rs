@@ -28,7 +28,7 @@ pub struct Columns {
 impl Columns {
     /// What both hold.
     #[must_use]
-    pub fn add(mut self, other: Self) -> Self {
+    pub fn merged(mut self, other: Self) -> Self {
         self.parts.extend(other.parts);
         self.rows.iter_mut().zip(other.rows).for_each(|(a, b)| *a += b);
         self.weight.iter_mut().zip(other.weight).for_each(|(a, b)| *a += b);
@@ -68,7 +68,7 @@ pub struct DrawnRow {
 impl Drawn {
     /// Those with the smallest keys of both.
     #[must_use]
-    pub fn add(mut self, other: Self) -> Self {
+    pub fn merged(mut self, other: Self) -> Self {
         for ((rows, others), &count) in
             self.of_class.iter_mut().zip(other.of_class).zip(&self.count)
         {

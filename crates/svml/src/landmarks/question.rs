@@ -225,7 +225,7 @@ pub enum Answer {
 impl Answer {
     /// The answer of the rows of both.
     #[must_use]
-    pub fn add(self, other: Self) -> Self {
+    pub fn merged(self, other: Self) -> Self {
         match (self, other) {
             (Self::Sums(mut sums), Self::Sums(others)) => {
                 for (sums, others) in sums.iter_mut().zip(&others) {
@@ -233,8 +233,8 @@ impl Answer {
                 }
                 Self::Sums(sums)
             }
-            (Self::Columns(a), Self::Columns(b)) => Self::Columns(a.add(b)),
-            (Self::Drawn(a), Self::Drawn(b)) => Self::Drawn(a.add(b)),
+            (Self::Columns(a), Self::Columns(b)) => Self::Columns(a.merged(b)),
+            (Self::Drawn(a), Self::Drawn(b)) => Self::Drawn(a.merged(b)),
             // Answers to different questions are never added.
             (answer, _) => answer,
         }
@@ -262,7 +262,7 @@ impl Tree {
     pub fn push(&mut self, mut answer: Answer) {
         for sum in &mut self.sums {
             match sum.take() {
-                Some(before) => answer = before.add(answer),
+                Some(before) => answer = before.merged(answer),
                 None => {
                     *sum = Some(answer);
                     return;
@@ -275,7 +275,7 @@ impl Tree {
     /// The sum of all.
     pub fn total(self) -> Option<Answer> {
         let from_small = self.sums.into_iter().flatten();
-        from_small.reduce(|after, before| before.add(after))
+        from_small.reduce(|after, before| before.merged(after))
     }
 }
 

@@ -163,7 +163,8 @@ fn final_svms(
             false => likely_support.clone(),
         };
         let setting = Setting { metric, cost: *cost, ..learned };
-        let landmarks = approach.finally(rows.class.len(), &guess, params.memory());
+        let size = (rows.class.len(), rows.classes.len());
+        let landmarks = approach.finally(size, &guess, params.memory());
         let trained = match landmarks {
             Some(count) => {
                 let memory = approach.keep;

@@ -57,9 +57,13 @@ pub struct ThroughLandmarks {
 
 impl fmt::Display for ThroughLandmarks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "metric and C were learned through {} landmarks; ", self.learned)?;
+        let counted = |count: usize| match count {
+            1 => "1 landmark".to_owned(),
+            _ => format!("{count} landmarks"),
+        };
+        write!(f, "metric and C were learned through {}; ", counted(self.learned))?;
         match self.in_model {
-            Some(count) => write!(f, "the SVMs of the model have {count} landmarks"),
+            Some(count) => write!(f, "the SVMs of the model have {}", counted(count)),
             None => f.write_str("the SVMs of the model are exact"),
         }
     }

@@ -259,12 +259,16 @@ impl Approach {
 
     /// Landmarks of the final SVMs, given the rows that are likely to be support vectors of each pair of classes: none if
     /// exact SVMs are less work and their columns of K do not take more than `memory` bytes.
-    pub fn finally(&self, rows: usize, likely: &[Vec<usize>], memory: u64) -> Option<usize> {
+    pub fn finally(
+        &self,
+        (rows, classes): (usize, usize),
+        likely: &[Vec<usize>],
+        memory: u64,
+    ) -> Option<usize> {
         let last = self.last?;
         if !self.exact_if_less || likely.is_empty() {
             return Some(last);
         }
-        let classes = (1..).find(|c| c * (c - 1) / 2 >= likely.len()).unwrap_or(2);
         let m = (2 * last / classes) as f64;
         let sizes = || likely.iter().map(|rows| rows.len() as f64);
         let exact: f64 = sizes().map(|s| s.powi(3)).sum();
