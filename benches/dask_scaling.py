@@ -1,15 +1,16 @@
 """One fit on a Dask cluster of this computer: how its time grows with workers and rows, and what a network would add.
 
     python3 benches/dask_scaling.py [--rows N ...] [--workers N ...] [--latency SECONDS ...] [--form FORM]
-                                    [--landmarks M ...] [--memory-limit BYTES] [--n-jobs N] [--empty]
+                                    [--landmarks M ...] [--memory-limit BYTES] [--n-jobs N]
+                                    [--empty [--parts N ...]]
                                     [--results FILE.jsonl]
 
 Workers are processes with one thread. Data are generated on them, chunk by chunk: 100 normal columns, of which 10
 matter, and two classes. A line is written for each fit: its seconds, those in questions to the rows, the share outside,
 seconds of processor time of driver and workers, which other programs on the computer hardly change,
 and for each stage the number of questions, their seconds and most bytes of the setting, the question and the answer. The
-latency is waited in addition to each question. With --empty only questions to 10 rows in each of 8 parts are timed, which
-cost nothing themselves.
+latency is waited in addition to each question. With --empty only questions to parts of 10 rows are timed, which cost nothing
+themselves; --parts says to how many.
 """
 
 import argparse
@@ -124,20 +125,22 @@ def measured(workers, rows, latency=0.0, **params):
     }
 
 
-def empty(workers):
-    """Seconds of a question that costs nothing: its way there and back."""
+def empty(workers, parts):
+    """Seconds of a question that costs nothing: its way there and back, with a task for each part."""
+    _cluster.TASKS_PER_WORKER = parts
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster),
         Log() as log,
     ):
-        X, y = generated(80, 10, 4)
+        X, y = generated(10 * parts, 10, 4)
         for _ in range(3):
             log.asked.clear()
             SVMLClassifier(form="diagonal", landmarks=10).fit(X, y)
     seconds = sorted(question[1] for question in log.asked)
     return {
         "workers": workers,
+        "parts": parts,
         "empty_questions": len(seconds),
         "least": round(seconds[0], 4),
         "median": round(statistics.median(seconds), 4),
@@ -155,6 +158,7 @@ def main():
     parser.add_argument("--memory-limit", type=int, default=None, help="of each worker; 1: nothing is kept")
     parser.add_argument("--n-jobs", type=int, default=None, help="threads of the driver")
     parser.add_argument("--empty", action="store_true")
+    parser.add_argument("--parts", type=int, nargs="+", default=[8], help="with --empty")
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
 
@@ -167,7 +171,8 @@ def main():
 
     for workers in given.workers:
         if given.empty:
-            note(empty(workers))
+            for parts in given.parts:
+                note(empty(workers, parts))
             continue
         for rows in given.rows:
             for landmarks in given.landmarks:

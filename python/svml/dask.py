@@ -375,13 +375,20 @@ class SVMLClassifier(svml.SVMLClassifier):
         check_is_fitted(self)
         more = () if width == 1 else width
         meta = np.empty((0, *more), dtype)
-        model, name = self._sent(), f"svml-{method.replace('_', '-')}"
+        model, prefix = self._sent(), f"svml-{method.replace('_', '-')}"
         if _is_frame(X):
-            return X.map_partitions(_of_block, model, method, more, dtype, meta=meta, token=name)
+            block = delayed(_of_block, pure=True)
+            blocks = [
+                da.from_delayed(
+                    block(part, model, method, more, dtype, dask_key_name=f"{prefix}-{tokenize(part, model)}"),
+                    (np.nan, *more),
+                    meta=meta,
+                )
+                for part in X.to_delayed()
+            ]
+            return da.concatenate(blocks, allow_unknown_chunksizes=True)
         validate_data(self, np.empty((1, X.shape[1])), reset=False, skip_check_array=True)
         X = X.rechunk({1: -1})
-        chunks = (X.chunks[0], *((count,) for count in more))
-        drop = [] if more else [1]
         return X.map_blocks(
             _of_block,
             model,
@@ -389,11 +396,10 @@ class SVMLClassifier(svml.SVMLClassifier):
             more,
             dtype,
             dtype=dtype,
-            chunks=chunks,
-            drop_axis=drop,
+            chunks=(X.chunks[0], *((count,) for count in more)),
+            drop_axis=[] if more else [1],
             meta=meta,
-            name=None,
-            token=name,
+            name=f"{prefix}-{tokenize(X, model)}",
         )
 
     def __getstate__(self) -> dict[str, Any]:
