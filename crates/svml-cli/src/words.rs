@@ -201,7 +201,7 @@ pub fn summary(model: &Model, seconds: f64) -> String {
     }
     if let Some(honest) = &report.honest {
         let (own, others) = (with_error(honest), guessing(honest));
-        let _ = writeln!(text, "Error on {CROSS_FITTED}: {own}; {others}.");
+        let _ = writeln!(text, "Error on {}: {own}; {others}.", whose_error(honest));
         if honest.is_no_better_than_guessing() {
             let _ = writeln!(text, "{NO_BETTER}");
         }
@@ -244,7 +244,12 @@ fn kept_rows(model: &Model) -> &'static str {
 }
 
 /// Which rows the error of a model is that of.
-const CROSS_FITTED: &str = "rows that were not used to learn (cross-fitted)";
+fn whose_error(honest: &Honest) -> &'static str {
+    match honest.put_aside {
+        true => "rows that were not used to learn (put aside)",
+        false => "rows that were not used to learn (cross-fitted)",
+    }
+}
 
 /// The error with its standard error.
 fn with_error(honest: &Honest) -> String {
@@ -380,7 +385,7 @@ pub fn details(model: &Model, name: &str) -> String {
         line("Probabilities", &value);
     }
     if let Some(honest) = &report.honest {
-        line("Error", &format!("{} on {CROSS_FITTED}", with_error(honest)));
+        line("Error", &format!("{} on {}", with_error(honest), whose_error(honest)));
         line("", &guessing(honest));
         if honest.is_no_better_than_guessing() {
             line("", NO_BETTER);

@@ -130,6 +130,9 @@ pub struct Honest {
     pub standard_error: f64,
     /// The temperature of the probabilities.
     pub temperature: f64,
+    /// Whether the rows were put aside, which is done with very many of them; else each half was asked about the other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub put_aside: bool,
 }
 
 impl Honest {
@@ -527,6 +530,7 @@ impl Honest {
             guessing: 1.0 - of_class.iter().copied().fold(0.0, f64::max) / total,
             standard_error: (error * (1.0 - error) / rows).sqrt(),
             temperature,
+            put_aside: true,
         }
     }
 
@@ -546,6 +550,7 @@ impl Honest {
             guessing: halves.guessing(),
             standard_error: (error * (1.0 - error) / rows).sqrt(),
             temperature,
+            put_aside: false,
         }
     }
 }
