@@ -133,15 +133,15 @@ fn memory_limits() {
     assert!(Model::fit(&data, params(|p| p.memory_limit = Some(160_000))).is_ok());
     // The way out that the message names.
     let on_landmarks = params(|p| {
-        (p.landmarks, p.memory_limit) = (LandmarkChoice::Count(20), Some(100 << 10));
+        (p.landmarks, p.memory_limit) = (LandmarkChoice::Count(10), Some(100 << 10));
     });
     assert!(Model::fit(&data, on_landmarks).is_ok());
     // What landmarks and rows take is within the limit too.
     let too_little = params(|p| {
-        (p.landmarks, p.memory_limit) = (LandmarkChoice::Count(20), Some(1 << 10));
+        (p.landmarks, p.memory_limit) = (LandmarkChoice::Count(10), Some(1 << 10));
     });
     let message = Model::fit(&data, too_little).unwrap_err().to_string();
-    for part in ["100 rows", "20 landmarks", "the limit of 1.0 KiB", "raise memory_limit"] {
+    for part in ["100 rows", "10 landmarks", "the limit of 1.0 KiB", "raise memory_limit"] {
         assert!(message.contains(part), "{message} / {part}");
     }
 }
