@@ -502,7 +502,12 @@ def test_bad_data_are_named(small):
     # The way out that the message names.
     with pytest.raises(MemoryError, match="landmarks=2000"):
         SVMLClassifier(memory_limit=1000).fit(X, y)
-    assert SVMLClassifier(memory_limit=1000, landmarks=2000).fit(X, y).score(X, y) > 0.8
+    with pytest.raises(MemoryError, match="or use fewer landmarks or rows"):
+        SVMLClassifier(memory_limit=1000, landmarks=2000).fit(X, y)
+    limit = 8 * len(X) ** 2
+    with pytest.raises(MemoryError):
+        SVMLClassifier(memory_limit=limit).fit(X, y)
+    assert SVMLClassifier(memory_limit=limit, landmarks=5).fit(X, y).score(X, y) > 0.7
 
 
 @pytest.mark.parametrize("landmarks", [50, np.int64(50)])
