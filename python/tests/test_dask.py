@@ -530,7 +530,8 @@ def test_callbacks_and_time_limit(client, small):
     ended = SVMLClassifier(callbacks=lambda step: len(steps) > 0, **QUICK).fit(X, y)
     assert ended.stop_reason_ == "interrupted"
     started = time.monotonic()
-    limited = SVMLClassifier(tol=0, max_iter=10**6, time_limit=3, **QUICK).fit(X, y)
+    slow = lambda step: time.sleep(1)  # noqa: E731
+    limited = SVMLClassifier(tol=0, max_iter=10**6, time_limit=3, callbacks=slow, **QUICK).fit(X, y)
     assert limited.stop_reason_ == "time_limit" and time.monotonic() - started < 30
     assert limited.score(X, y) > 0.7
     with pytest.raises(TimeoutError, match="raise time_limit"):

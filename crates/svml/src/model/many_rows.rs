@@ -114,7 +114,11 @@ impl ManyRows<'_> {
             };
             let first = trace.len();
             trace.extend(one.trace.iter().map(|s| Step { iteration: first + s.iteration, ..*s }));
-            (best, stop) = (first + one.best, one.stop);
+            best = first + one.best;
+            // Few steps are taken here on purpose: unless it was ended from outside, the sample says why learning ended.
+            if one.stop.is_early() {
+                stop = one.stop;
+            }
             asked.push(one);
         }
         let honest = match asked.len() == members.len() {
