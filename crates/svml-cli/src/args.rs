@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use svml::data::{Categories, Delimiter, Format, Missing};
-use svml::{ClassWeight, Criterion, FormChoice, Kernel, LandmarkChoice};
+use svml::{ClassWeight, Criterion, FormChoice, Goal, Kernel, LandmarkChoice, Measure};
 
 use crate::method::{self, MethodArg, MethodList};
 
@@ -234,6 +234,44 @@ pub struct Predict {
     /// Add the probability of each class
     #[arg(long)]
     pub probabilities: bool,
+    /// Of two classes, predict the one of --positive where its probability is at least T, and the other elsewhere: a
+    /// number between 0 and 1, or cost=FP:FN, which is FP / (FP + FN) for the costs of a false positive and of a false
+    /// negative. `svml evaluate` finds other thresholds [default: the class that the SVMs decide for]
+    #[arg(long, value_name = "T", value_parser = ThresholdArg::without_rows)]
+    pub threshold: Option<ThresholdArg>,
+    /// The class that --threshold is about [default: the second of the classes]
+    #[arg(long, value_name = "CLASS", requires = "threshold")]
+    pub positive: Option<String>,
+}
+
+/// A threshold as it is given.
+#[derive(Clone, Copy, Debug)]
+pub enum ThresholdArg {
+    /// A probability.
+    At(f64),
+    /// What it is to be chosen for.
+    Best(Goal),
+}
+
+impl ThresholdArg {
+    /// A number, or what the threshold is to be best for.
+    fn any(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(at) if (0.0..=1.0).contains(&at) => Ok(Self::At(at)),
+            _ => parsed(text).map(Self::Best),
+        }
+    }
+
+    /// The same where there are no classes to choose by.
+    fn without_rows(text: &str) -> Result<Self, String> {
+        match Self::any(text)? {
+            Self::Best(goal) if !matches!(goal, Goal::Cost { .. }) => Err(format!(
+                "the rows to predict do not tell which threshold is best for {goal}; find it with svml evaluate MODEL \
+                 DATA --threshold {goal}, and give the number"
+            )),
+            given => Ok(given),
+        }
+    }
 }
 
 /// `svml evaluate`
@@ -242,7 +280,17 @@ pub struct Evaluate {
     /// Model and rows.
     #[command(flatten)]
     pub rows: ModelAndRows,
-    /// Print as JSON, with error and balanced_error as fractions
+    /// Of two classes, predict the one of --positive where its probability is at least T, and the other elsewhere: a
+    /// number between 0 and 1; f1, balanced_error or mcc, which finds the threshold that is best for it on these rows, to
+    /// be used on others; or cost=FP:FN, which is FP / (FP + FN) for the costs of a false positive and of a false negative,
+    /// such as cost=1:5 [default: the class that the SVMs decide for]
+    #[arg(long, value_name = "T", value_parser = ThresholdArg::any)]
+    pub threshold: Option<ThresholdArg>,
+    /// Of two classes, the one that --threshold, F1, average precision and the Brier score are about [default: the
+    /// second of the classes]
+    #[arg(long, value_name = "CLASS")]
+    pub positive: Option<String>,
+    /// Print as JSON, with errors as fractions
     #[arg(long)]
     pub json: bool,
 }
@@ -277,6 +325,10 @@ pub struct Compare {
     /// Number of random splits
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=10000))]
     pub splits: u64,
+    /// What is compared: error, balanced_error, auc, average_precision, f1, mcc, brier, log_loss or calibration_error;
+    /// --json has all of them
+    #[arg(long, value_parser = parsed::<Measure>, default_value = "error", value_name = "NAME")]
+    pub measure: Measure,
     /// How to learn.
     #[command(flatten)]
     pub learning: Learning,

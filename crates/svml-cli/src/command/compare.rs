@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use svml::internals::folds::random_split;
-use svml::{Dataset, GridSearch, Method, Model, Run};
+use svml::{Dataset, GridSearch, Measure, Measures, Method, Model, Run};
 
 use crate::args::Compare;
 use crate::console::{self, Console};
@@ -12,12 +12,12 @@ use crate::failure::{Failure, Outcome};
 use crate::files;
 use crate::method::{self, MethodArg};
 
-/// Errors and times of one method, one of each for every split.
+/// Measures and times of one method, one of each for every split.
 struct Results {
     /// The method as it was written.
     method: String,
-    /// Share of test rows misclassified.
-    errors: Vec<f64>,
+    /// On the test rows.
+    measures: Vec<Measures>,
     /// Seconds of the fit.
     seconds: Vec<f64>,
 }
@@ -37,11 +37,11 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
     let seed = args.learning.seed.unwrap_or(0);
     let results = measure(data, &methods, args.splits, seed, console)
         .map_err(|e| Failure::with_file(&training.name, e))?;
-    let done = results.last().map_or(0, |r| r.errors.len());
+    let done = results.last().map_or(0, |r| r.measures.len());
     if done >= 2 {
         let text = match args.json {
-            true => as_json(&training.name, data, &results),
-            false => heading(&training.name, data, done) + &table(&results),
+            true => as_json(&training.name, data, &results, args.measure),
+            false => heading(&training.name, data, done) + &table(&results, args.measure),
         };
         console::print(&text)?;
     }
@@ -85,7 +85,7 @@ fn measure(
     let interrupt = console.interrupt();
     let result = |method: &MethodArg| Results {
         method: method.text.clone(),
-        errors: Vec::new(),
+        measures: Vec::new(),
         seconds: Vec::new(),
     };
     let mut results: Vec<Results> = methods.iter().map(result).collect();
@@ -95,6 +95,7 @@ fn measure(
     for split in 0..splits {
         let (train, test) = random_split(data.rows(), seed.wrapping_add(split));
         let (train, test) = (data.select(&train), data.select(&test));
+        let labels: Vec<&str> = test.y().iter().map(|&c| test.classes()[c].as_str()).collect();
         let mut of_split = Vec::with_capacity(methods.len());
         for method in methods {
             let started = Instant::now();
@@ -104,29 +105,41 @@ fn measure(
                 return Ok(results);
             }
             let model = fitted?;
-            of_split.push((model.error_rate(&test)?, started.elapsed().as_secs_f64()));
+            let seconds = started.elapsed().as_secs_f64();
+            of_split.push((model.measure(test.x(), &labels)?, seconds));
             done += 1;
             progress.at(done, total - done, &format!("split {}, {}", split + 1, method.text));
         }
-        for (result, (error, seconds)) in results.iter_mut().zip(of_split) {
-            result.errors.push(error);
+        for (result, (measures, seconds)) in results.iter_mut().zip(of_split) {
+            result.measures.push(measures);
             result.seconds.push(seconds);
         }
     }
     Ok(results)
 }
 
-/// Mean and its standard error.
-fn mean(values: &[f64]) -> (f64, f64) {
+/// Mean and its standard error; none of no values.
+fn mean(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    (mean, (variance / n).sqrt())
+    (!values.is_empty()).then(|| (mean, (variance / n).sqrt()))
 }
 
-/// Mean difference to another result on the same splits, and its standard error.
-fn difference(of: &Results, to: &Results) -> (f64, f64) {
-    let differences: Vec<f64> = of.errors.iter().zip(&to.errors).map(|(a, b)| a - b).collect();
+/// A measure of a method on the splits that have it for every method: a split whose test rows are of one class has no
+/// AUC, for example.
+fn values(results: &[Results], of: &Results, measure: Measure) -> Vec<f64> {
+    let has_it = |split: &usize| {
+        results.iter().all(|result| result.measures[*split].value(measure).is_some())
+    };
+    let splits = (0..of.measures.len()).filter(has_it);
+    splits.filter_map(|split| of.measures[split].value(measure)).collect()
+}
+
+/// Mean difference of a measure to the first method on the same splits, and its standard error.
+fn difference(results: &[Results], of: &Results, measure: Measure) -> Option<(f64, f64)> {
+    let (ours, first) = (values(results, of, measure), values(results, &results[0], measure));
+    let differences: Vec<f64> = ours.iter().zip(&first).map(|(a, b)| a - b).collect();
     mean(&differences)
 }
 
@@ -141,48 +154,78 @@ fn heading(name: &str, data: &Dataset, splits: usize) -> String {
     )
 }
 
-/// The table: mean error, difference to the first method, time.
-fn table(results: &[Results]) -> String {
+/// The table: the mean of a measure, its difference to the first method, time.
+fn table(results: &[Results], measure: Measure) -> String {
     let width = results.iter().map(|r| r.method.len()).max().unwrap_or(0).max(9);
+    let unit = if measure.is_share() { ", %" } else { "" };
+    let title = format!("test {}{unit}", measure.title());
+    let wide = title.len().max(15);
     let line = |cells: [&str; 4]| {
-        let [method, error, apart, seconds] = cells;
-        format!("{method:width$}  {error:>15}  {apart:>23}  {seconds:>15}\n")
+        let [method, value, apart, seconds] = cells;
+        format!("{method:width$}  {value:>wide$}  {apart:>23}  {seconds:>15}\n")
     };
-    let mut text = line(["method", "test error, %", "difference to euclidean", "seconds per fit"]);
-    let percent =
-        |(mean, s): (f64, f64)| (format!("{:.2} +- {:.2}", 100.0 * mean, 100.0 * s), mean);
+    let mut text = line(["method", &title, "difference to euclidean", "seconds per fit"]);
+    let shown = |found: Option<(f64, f64)>| match (found, measure.is_share()) {
+        (None, _) => "-".to_owned(),
+        (Some((mean, s)), true) => format!("{:.2} +- {:.2}", 100.0 * mean, 100.0 * s),
+        (Some((mean, s)), false) => format!("{mean:.4} +- {s:.4}"),
+    };
     for result in results {
         let apart = match &results[0] {
             first if std::ptr::eq(first, result) => String::new(),
-            first => {
-                let (text, value) = percent(difference(result, first));
-                if value > 0.0 { format!("+{text}") } else { text }
+            _ => {
+                let found = difference(results, result, measure);
+                let sign = if found.is_some_and(|(mean, _)| mean > 0.0) { "+" } else { "" };
+                format!("{sign}{}", shown(found))
             }
         };
-        let seconds = format!("{:.3}", mean(&result.seconds).0);
-        let error = percent(mean(&result.errors)).0;
-        text.push_str(&line([&result.method, &error, &apart, &seconds]));
+        let seconds = format!("{:.3}", mean(&result.seconds).map_or(0.0, |(mean, _)| mean));
+        let value = shown(mean(&values(results, result, measure)));
+        text.push_str(&line([&result.method, &value, &apart, &seconds]));
     }
-    text.push_str(
-        "\n+- is one standard error. Differences are paired by split; a negative one is better.\n",
-    );
+    let better = if measure.is_better_larger() { "positive" } else { "negative" };
+    text.push_str(&format!(
+        "\n+- is one standard error. Differences are paired by split; a {better} one is better.\n"
+    ));
+    let (all, used) = (results[0].measures.len(), values(results, &results[0], measure).len());
+    if used < all {
+        text.push_str(&format!(
+            "{} of the {all} splits have no {}, because their test rows are of one class.\n",
+            all - used,
+            measure.title()
+        ));
+    }
     text
 }
 
-fn as_json(name: &str, data: &Dataset, results: &[Results]) -> String {
+fn as_json(name: &str, data: &Dataset, results: &[Results], measure: Measure) -> String {
+    let part = |found: Option<(f64, f64)>| {
+        (found.map(|(mean, _)| mean), found.map(|(_, standard_error)| standard_error))
+    };
     let methods: Vec<serde_json::Value> = results
         .iter()
         .map(|result| {
-            let ((error, s), (apart, apart_s)) =
-                (mean(&result.errors), difference(result, &results[0]));
+            let of = |measure| -> Vec<Option<f64>> {
+                result.measures.iter().map(|measures| measures.value(measure)).collect()
+            };
+            let errors = values(results, result, Measure::Error);
+            let (error, error_s) = part(mean(&errors));
+            let (value, value_s) = part(mean(&values(results, result, measure)));
+            let (apart, apart_s) = part(difference(results, result, measure));
+            let all: serde_json::Map<String, serde_json::Value> = (Measure::ALL.into_iter())
+                .map(|measure| (measure.name().to_owned(), json!(of(measure))))
+                .collect();
             json!({
                 "method": result.method,
                 "error": error,
-                "standard_error": s,
+                "standard_error": error_s,
+                "mean": value,
+                "mean_standard_error": value_s,
                 "difference": apart,
                 "difference_standard_error": apart_s,
-                "seconds_per_fit": mean(&result.seconds).0,
-                "errors": result.errors,
+                "seconds_per_fit": mean(&result.seconds).map(|(mean, _)| mean),
+                "errors": errors,
+                "measures": all,
             })
         })
         .collect();
@@ -191,7 +234,8 @@ fn as_json(name: &str, data: &Dataset, results: &[Results]) -> String {
         "rows": data.rows(),
         "features": data.columns(),
         "classes": data.classes(),
-        "splits": results[0].errors.len(),
+        "splits": results[0].measures.len(),
+        "measure": measure.name(),
         "compared_with": results[0].method,
         "methods": methods,
     });

@@ -1,66 +1,90 @@
 //! `svml evaluate`: how well a model does.
 
-use std::fmt::Write;
+use serde_json::{Value, json};
+use svml::{Goal, Measures, Model, Threshold};
 
-use svml::Measures;
-
-use crate::args::Evaluate;
+use crate::args::{Evaluate, ThresholdArg};
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::files;
 
-/// Most classes of a printed confusion matrix.
-const LISTED: usize = 20;
-
 /// Runs the command.
 pub fn run(args: &Evaluate, console: &Console) -> Outcome {
     let model = files::classifier(&args.rows.model)?;
+    let positive = args.positive.as_deref();
+    // What cannot be is said before the rows are read.
+    if args.threshold.is_some() {
+        model.threshold(positive, 0.5).map_err(|e| Failure::parameter(&e))?;
+    }
     let rows = files::rows(&model, &args.rows.data, &args.rows.reading, console)?;
     let labels = files::labels(&rows)?;
-    let measures =
-        model.measure(&rows.rows.x, labels).map_err(|e| Failure::with_file(&rows.name, e))?;
+    let failed = |e| Failure::with_file(&rows.name, e);
+    let x = &rows.rows.x;
+    let threshold = match args.threshold {
+        None => None,
+        Some(ThresholdArg::At(at)) => Some(model.threshold(positive, at)),
+        Some(ThresholdArg::Best(goal)) => Some(model.best_threshold(x, labels, positive, goal)),
+    };
+    let threshold = threshold.transpose().map_err(failed)?;
+    let measures = match (threshold, positive) {
+        (Some(threshold), _) => model.measure_at(x, labels, threshold),
+        (None, Some(class)) => model.measure_about(x, labels, class),
+        (None, None) => model.measure(x, labels),
+    };
+    let measures = measures.map_err(failed)?;
+    let goal = match args.threshold {
+        Some(ThresholdArg::Best(goal)) => Some(goal),
+        _ => None,
+    };
     let text = match args.json {
-        true => serde_json::to_string_pretty(&measures)
-            .map(|text| text + "\n")
-            .map_err(|e| Failure::Runtime(e.to_string()))?,
-        false => as_text(&measures),
+        true => as_json(&model, &measures, threshold, goal)?,
+        false => threshold.map_or(String::new(), |t| said(&model, t, goal)) + &measures.to_string(),
     };
     console::print(&text)
 }
 
-fn as_text(m: &Measures) -> String {
-    let mut text = String::new();
-    let wrong: usize = m.rows - (0..m.classes.len()).map(|c| m.confusion[c][c]).sum::<usize>();
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "rows            {}", m.rows);
-    let _ = writeln!(text, "error           {:.2} % ({wrong} rows)", 100.0 * m.error);
-    let _ = writeln!(text, "balanced error  {:.2} %", 100.0 * m.balanced_error);
-    if let Some(loss) = m.log_loss {
-        let _ = writeln!(text, "log loss        {loss:.4}");
-    }
-    if m.classes.len() > LISTED {
-        let _ = writeln!(text, "\n{} classes: --json has the confusion matrix", m.classes.len());
-        return text;
-    }
-    text.push_str("\nrows of each class (down) predicted as (across)\n");
-    let short = |name: &str| name.chars().take(16).collect::<String>();
-    let names: Vec<String> = m.classes.iter().map(|name| short(name)).collect();
-    let first = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let width = |c: usize| {
-        let numbers = m.confusion.iter().map(|row| row[c].to_string().len());
-        numbers.max().unwrap_or(0).max(names[c].chars().count())
-    };
-    let _ = write!(text, "{:first$}", "");
-    for (c, name) in names.iter().enumerate() {
-        let _ = write!(text, "  {name:>0$}", width(c));
-    }
-    text.push('\n');
-    for (name, row) in names.iter().zip(&m.confusion) {
-        let _ = write!(text, "{name:first$}");
-        for (c, count) in row.iter().enumerate() {
-            let _ = write!(text, "  {count:>0$}", width(c));
+/// What a threshold is, and what it is worth.
+fn said(model: &Model, threshold: Threshold, goal: Option<Goal>) -> String {
+    let Threshold { class, at } = threshold;
+    let (class, other) = (&model.classes()[class], &model.classes()[1 - class]);
+    let rule =
+        format!("{class} is predicted where its probability is at least {at}, {other} elsewhere.");
+    match goal {
+        None => format!("{rule}\n\n"),
+        Some(Goal::Cost { .. }) => format!(
+            "{rule}\nThe threshold follows from the costs, FP / (FP + FN); these rows did not choose it.\n\n"
+        ),
+        Some(goal) => {
+            let name = match goal {
+                Goal::F1 => "F1",
+                Goal::BalancedError => "balanced error",
+                _ => "MCC",
+            };
+            format!(
+                "{rule}\nThis threshold has the best {name} on these rows. It was chosen on them, so that what follows is too \
+                 good:\nto report how well it does, give --threshold {at} with rows that did not choose it.\n\n"
+            )
         }
-        text.push('\n');
     }
-    text
+}
+
+fn as_json(
+    model: &Model,
+    measures: &Measures,
+    threshold: Option<Threshold>,
+    goal: Option<Goal>,
+) -> Result<String, Failure> {
+    let mut value =
+        serde_json::to_value(measures).map_err(|e| Failure::Runtime(e.to_string()))?;
+    if let (Some(Threshold { class, at }), Value::Object(fields)) = (threshold, &mut value) {
+        let on_rows = goal.is_some_and(|goal| !matches!(goal, Goal::Cost { .. }));
+        let said = json!({
+            "class": model.classes()[class],
+            "at": at,
+            "chosen_for": goal.map(|goal| goal.to_string()),
+            "chosen_on_these_rows": on_rows,
+        });
+        fields.insert("threshold".to_owned(), said);
+    }
+    Ok(format!("{value:#}\n"))
 }

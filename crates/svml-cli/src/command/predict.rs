@@ -5,7 +5,7 @@ use std::fmt::Write;
 use svml::data::Format;
 use svml::{Matrix, Model};
 
-use crate::args::Predict;
+use crate::args::{Predict, ThresholdArg};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::files;
@@ -15,10 +15,22 @@ use crate::words::cell;
 pub fn run(args: &Predict, console: &Console) -> Outcome {
     files::check_writable(&args.output)?;
     let model = files::classifier(&args.rows.model)?;
+    let threshold = match args.threshold {
+        None => None,
+        Some(ThresholdArg::At(at)) => Some(at),
+        // Costs alone say which it is.
+        Some(ThresholdArg::Best(goal)) => Some(goal.best(&[], &[])),
+    };
+    let threshold = threshold.map(|at| model.threshold(args.positive.as_deref(), at)).transpose();
+    let threshold = threshold.map_err(|e| Failure::parameter(&e))?;
     let rows = files::rows(&model, &args.rows.data, &args.rows.reading, console)?;
     let failed = |e| Failure::with_file(&rows.name, e);
     let x = &rows.rows.x;
-    let predicted = model.predict(x).map_err(failed)?;
+    let predicted = match threshold {
+        Some(threshold) => model.predict_at(x, threshold),
+        None => model.predict(x),
+    };
+    let predicted = predicted.map_err(failed)?;
     let decision = match args.decision {
         true => Some(model.decision(x).map_err(failed)?),
         false => None,

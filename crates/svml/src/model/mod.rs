@@ -9,14 +9,16 @@ mod measure;
 mod neighbours;
 mod report;
 mod svms;
+mod threshold;
 
 pub use cross_validate::{CrossValidation, cross_validate};
 pub use file::write_atomically;
 pub use libsvm::{LibsvmModel, libsvm_rows};
 pub use many_rows::ManyRows;
-pub use measure::Measures;
+pub use measure::{ClassMeasures, Measure, Measures, Scores};
 pub use neighbours::NearestNeighbours;
 pub use report::{Report, Stage, ThroughLandmarks};
+pub use threshold::{Goal, Threshold};
 
 use std::fmt;
 use std::path::Path;
@@ -58,6 +60,8 @@ pub(crate) struct SvmClassifier {
     pub support: Matrix,
     /// Of the probabilities; files of the first format have none.
     pub temperature: Option<f64>,
+    /// The weights of the classes that probabilities are corrected for; none: they all had the same.
+    pub class_weights: Option<Vec<f64>>,
 }
 
 /// A member of a model: SVMs, one for each pair of classes, with a kernel, a metric and a C of their own.
