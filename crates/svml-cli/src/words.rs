@@ -496,7 +496,13 @@ fn probabilities(model: &Model) -> Option<String> {
     match (Classifier::of(model), model.temperature()) {
         (Classifier::None, _) => None,
         (Classifier::Neighbours { .. }, _) => Some("yes, the shares of the votes".to_owned()),
-        (_, Some(t)) => Some(format!("yes, temperature {}", digits(t))),
+        (_, Some(t)) => {
+            let weights = match model.class_weights() {
+                Some(_) => ", corrected for the weights of the classes",
+                None => "",
+            };
+            Some(format!("yes, temperature {}{weights}", digits(t)))
+        }
         (_, None) => Some("none: the model was written by an early version".to_owned()),
     }
 }
@@ -589,6 +595,7 @@ pub fn as_json(model: &Model) -> Value {
         "relevance": relevance,
         "eigenvalues": model.acting_metric().directions().0,
         "temperature": model.temperature(),
+        "class_weights": model.class_weights(),
         "candidates": report.candidates,
         "best_step": report.best,
         "steps": report.trace,

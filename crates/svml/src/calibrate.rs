@@ -4,6 +4,11 @@
 //! single decision value h, and then d = (0, h). The temperature is positive, so the most probable class
 //! is always the predicted one. It is fitted by maximum likelihood to rows that the SVMs were not
 //! trained on.
+//!
+//! Weights of classes shift all of this: rows of a class of weight w count as w rows, in the SVMs as in the fit of the
+//! temperature, so that softmax(d / temperature) are the probabilities in a world with so many more of them. Divided by
+//! the weights, and scaled to add up to one, they are those of the training rows again; the decision is not changed, and
+//! so the most probable class may be another than the predicted one.
 
 use crate::linalg::Matrix;
 use crate::multiclass::decide;
@@ -62,13 +67,26 @@ pub fn temperature(values: &Matrix, class: &[usize], weight: &[f64]) -> f64 {
 }
 
 /// Probabilities of all classes for each row of decision values. The class of the largest probability,
-/// the first if several are equal, is the predicted class. // (rows, classes)
-pub fn probabilities(values: &Matrix, temperature: f64) -> Matrix {
+/// the first if several are equal, is the predicted class; unless the classes had weights, which are taken out
+/// again. // (rows, classes)
+pub fn probabilities(
+    values: &Matrix,
+    temperature: f64,
+    class_weights: Option<&[f64]>,
+) -> Matrix {
     let classes = if values.cols() == 1 { 2 } else { values.cols() };
     let mut out = Matrix::zeros(values.rows(), classes);
     for (i, predicted) in decide(values).into_iter().enumerate() {
-        let p = softmax(&logits(values.row(i)), 1.0 / temperature);
         let out = out.row_mut(i);
+        if let Some(weights) = class_weights {
+            // On the logarithmic scale, where a class that is most improbable is not lost before it is weighed.
+            let d = logits(values.row(i));
+            let scaled: Vec<f64> =
+                d.iter().zip(weights).map(|(d, w)| d / temperature - w.ln()).collect();
+            out.copy_from_slice(&softmax(&scaled, 1.0));
+            continue;
+        }
+        let p = softmax(&logits(values.row(i)), 1.0 / temperature);
         out.copy_from_slice(&p);
         // Different decision values may round to the same probability. The predicted class then gets the
         // next larger number, so that it is still the most probable one.
@@ -145,16 +163,35 @@ mod tests {
         }
     }
 
+    /// If rows of the second class count four times, p / 4 to 1 - p are the odds without that. Where nothing is known,
+    /// what is left are the shares of the classes.
+    #[test]
+    fn weights_of_classes_are_taken_out_again() {
+        let values = column(&[0.3, -2.0, 0.0, 900.0, -900.0]);
+        let weighted = probabilities(&values, 0.7, None);
+        let p = probabilities(&values, 0.7, Some(&[0.5, 2.0]));
+        for (with, without) in weighted.iter_rows().zip(p.iter_rows()) {
+            let odds = with[1] / 4.0 / (with[0] + with[1] / 4.0);
+            assert!((without[1] - odds).abs() < 1e-15);
+            assert!((without[0] + without[1] - 1.0).abs() < 1e-15);
+        }
+        let three = Matrix::from_rows(&[[1.0, 1.0 + 1e-9, 1.0]]).unwrap();
+        let p = probabilities(&three, LEAST_CERTAIN, Some(&[1.0, 2.0, 5.0]));
+        for (p, w) in p.row(0).iter().zip([1.0, 2.0, 5.0]) {
+            assert!((p - (1.0 / w) / 1.7).abs() < 1e-9);
+        }
+    }
+
     #[test]
     fn rounding_does_not_move_the_most_probable_class() {
         let values = column(&[1e-300, -1e-300, 0.0, 5e3, -5e3]);
-        let p = probabilities(&values, 0.7);
+        let p = probabilities(&values, 0.7, None);
         for (row, class) in p.iter_rows().zip(decide(&values)) {
             assert_eq!(usize::from(row[1] > row[0]), class);
             assert!((row[0] + row[1] - 1.0).abs() < 1e-15);
         }
         let close = Matrix::from_rows(&[[2.0, 2.0 + 4.5e-16, 0.0]]).unwrap();
-        let p = probabilities(&close, 900.0);
+        let p = probabilities(&close, 900.0, None);
         assert_eq!(decide(&p), decide(&close));
     }
 }

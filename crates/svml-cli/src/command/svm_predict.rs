@@ -64,13 +64,20 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
     let options = ReadOptions { format: Some(Format::Libsvm), ..ReadOptions::default() };
     let Rows { name, rows, .. } = files::new_rows(&model, test, &options, console)?;
     let failed = |e| Failure::with_file(&name, e);
-    let predicted = model.predict(&rows.x).map_err(failed)?;
     let mut out = String::new();
     // LIBSVM's order of the classes is that of its model.
     let order: Vec<usize> = (0..model.classes().len()).rev().collect();
     let p = match probabilities {
         true => Some(model.probabilities(&rows.x).map_err(failed)?),
         false => None,
+    };
+    let predicted = match (&p, model.class_weights()) {
+        // LIBSVM then predicts what is most probable, which weights of classes make another class than is decided for.
+        (Some(p), Some(_)) => {
+            let second = |p: &[f64]| usize::from(p.last() >= p.first());
+            p.iter_rows().map(second).collect()
+        }
+        _ => model.predict(&rows.x).map_err(failed)?,
     };
     let label = |class: usize| model.classes()[class].as_str();
     if p.is_some() {

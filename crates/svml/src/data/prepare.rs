@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::cell::listed;
 use super::folds::content_order;
 use super::{Dataset, Kind, Sample, Scaler};
 use crate::error::{Error, Remedy, Result};
@@ -26,8 +27,14 @@ pub enum ClassWeight {
 }
 
 impl ClassWeight {
-    /// The factor for each class; `totals` are the sums of the row weights of the classes.
-    pub(crate) fn factors(&self, classes: &[String], totals: &[f64]) -> Result<Vec<f64>> {
+    /// The factor for each class; `totals` are the sums of the row weights of the classes, and `known` are the classes of
+    /// the data, of which some may have no rows here.
+    pub(crate) fn factors(
+        &self,
+        classes: &[String],
+        known: &[String],
+        totals: &[f64],
+    ) -> Result<Vec<f64>> {
         let bad = |value: String, bound: String| Error::parameter("class_weight", value, bound);
         match self {
             Self::None => Ok(vec![1.0; classes.len()]),
@@ -37,8 +44,8 @@ impl ClassWeight {
             }
             Self::Given(given) => {
                 for (class, &weight) in given {
-                    if !classes.contains(class) {
-                        let bound = format!("given for one of the classes {classes:?}");
+                    if !known.contains(class) {
+                        let bound = format!("given for a class of the data: {}", listed(known, 20));
                         return Err(bad(format!("'{class}'"), bound));
                     }
                     if !(1e-9..=1e9).contains(&weight) {
@@ -72,6 +79,8 @@ pub(crate) struct TrainingRows {
     pub origin: Vec<usize>,
     /// Total weight of the rows of the largest class, without the class weight.
     pub largest_class: f64,
+    /// The factor of each class that is in the weights of its rows.
+    pub class_factors: Vec<f64>,
 }
 
 impl TrainingRows {
@@ -134,9 +143,9 @@ impl TrainingRows {
         let scaler = Scaler::fit(&x, &weight, &data.schema().encoded_kinds());
         let mut totals = vec![0.0; classes.len()];
         class.iter().zip(&weight).for_each(|(&c, w)| totals[c] += w);
-        let factors = class_weight.factors(&classes, &totals)?;
+        let class_factors = class_weight.factors(&classes, data.classes(), &totals)?;
         let largest_class = totals.iter().copied().fold(0.0, f64::max);
-        weight.iter_mut().zip(&class).for_each(|(w, &c)| *w *= factors[c]);
+        weight.iter_mut().zip(&class).for_each(|(w, &c)| *w *= class_factors[c]);
         if let Some(bad) = weight.iter().find(|w| !(1e-12..=1e12).contains(*w)) {
             return Err(Error::parameter(
                 "weight",
@@ -145,7 +154,7 @@ impl TrainingRows {
             ));
         }
         scaler.apply_to(&mut x);
-        Ok(Self { classes, x, scaler, class, weight, copies, origin, largest_class })
+        Ok(Self { classes, x, scaler, class, weight, copies, origin, largest_class, class_factors })
     }
 
     /// Rows that were drawn from more, in their order, standardised as these are.
@@ -162,6 +171,7 @@ impl TrainingRows {
             copies: vec![1; class.len()],
             origin: (0..class.len()).collect(),
             largest_class: totals.iter().copied().fold(0.0, f64::max),
+            class_factors: class_factors.to_vec(),
             class,
         }
     }

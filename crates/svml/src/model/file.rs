@@ -30,8 +30,11 @@ const METRIC_VERSION: u32 = 4;
 const NEIGHBOURS_VERSION: u32 = 5;
 /// The version of members with kernels and weights of their own.
 const MEMBERS_VERSION: u32 = 6;
+/// The version of one of the others with further parts, which programs that do not know them must not leave out: the
+/// weights of classes that probabilities are corrected for.
+const EXTRAS_VERSION: u32 = 7;
 /// The latest version.
-const LATEST: u32 = MEMBERS_VERSION;
+const LATEST: u32 = EXTRAS_VERSION;
 /// Most members, and most columns of members whose mean has a matrix of columns times columns: a file of a few kilobytes
 /// must not ask for gigabytes.
 const MOST_MEMBERS: usize = 100;
@@ -62,6 +65,9 @@ struct Header {
     /// Absent in version 1.
     #[serde(default)]
     temperature: Option<f64>,
+    /// From version 7 on, where they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    class_weights: Option<Vec<f64>>,
     report: Report,
 }
 
@@ -120,10 +126,12 @@ pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
             _ => model.support_counts().to_vec(),
         },
         temperature: model.temperature(),
+        class_weights: model.class_weights().map(<[f64]>::to_vec),
         report: model.report.clone(),
         members: stored,
     };
     let version = match &model.classifier {
+        _ if header.class_weights.is_some() => EXTRAS_VERSION,
         Classifier::None => METRIC_VERSION,
         Classifier::Neighbours(_) => NEIGHBOURS_VERSION,
         Classifier::Svms(_) if header.members.is_empty() => VERSION,
@@ -229,6 +237,15 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
     }
     if !header.temperature.is_none_or(|v| v.is_finite() && v > 0.0) {
         return Err(bad(format!("temperature {:?}", header.temperature)));
+    }
+    if let Some(weights) = &header.class_weights {
+        if version < EXTRAS_VERSION || !matches!(kind, Kind::Svms) {
+            return Err(bad(format!("class weights in a file of version {version}")));
+        }
+        let good = |w: &f64| w.is_finite() && *w > 0.0;
+        if weights.len() != classes || !weights.iter().all(good) {
+            return Err(bad(format!("class weights {weights:?} for {classes} classes")));
+        }
     }
     let n = header.support_rows.len();
     if header.support_rows.iter().any(|row| *row >= header.report.rows) {
@@ -400,8 +417,14 @@ impl Stored<'_> {
                     let mapped = map(&metric, &support)?;
                     built.push(Member { weight, kernel, metric, cost, pairwise, mapped });
                 }
-                let temperature = header.temperature;
-                Ok(Classifier::Svms(SvmClassifier { members: built, support, temperature }))
+                let (temperature, class_weights) =
+                    (header.temperature, header.class_weights.clone());
+                Ok(Classifier::Svms(SvmClassifier {
+                    members: built,
+                    support,
+                    temperature,
+                    class_weights,
+                }))
             }
         }
     }

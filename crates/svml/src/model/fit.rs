@@ -436,7 +436,11 @@ pub(super) fn assemble_svms(
             Member { weight, kernel, metric, cost, pairwise, mapped }
         })
         .collect();
-    let classifier = Classifier::Svms(SvmClassifier { members, support, temperature });
+    let factors = &rows.class_factors;
+    let differ = factors.windows(2).any(|pair| pair[0] != pair[1]);
+    let class_weights = differ.then(|| factors.clone());
+    let classifier =
+        Classifier::Svms(SvmClassifier { members, support, temperature, class_weights });
     Ok(assemble(rows, data, metric, classifier, report))
 }
 

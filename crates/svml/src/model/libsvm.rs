@@ -64,7 +64,11 @@ impl Model {
         labels.iter().rev().for_each(|label| text.push_str(&format!(" {label}")));
         if let (2, Some(temperature)) = (classes, self.temperature().filter(|_| probabilities)) {
             // p(first) = 1 / (1 + exp(A h + B)).
-            let _ = write!(text, "\nprobA {:e}\nprobB 0", -temperature.recip());
+            let shift = match self.class_weights() {
+                Some([first, second]) => format!("{:e}", (second / first).ln()),
+                _ => "0".to_owned(),
+            };
+            let _ = write!(text, "\nprobA {:e}\nprobB {shift}", -temperature.recip());
         }
         text.push_str("\nnr_sv");
         svms.pairwise.counts.iter().rev().for_each(|count| text.push_str(&format!(" {count}")));

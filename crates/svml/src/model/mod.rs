@@ -179,7 +179,10 @@ impl Model {
     }
 
     /// Probabilities of the classes for each row; of nearest neighbours the shares of votes. The most
-    /// probable is always the predicted one. // (n, classes)
+    /// probable is always the predicted one, unless the classes had weights. // (n, classes)
+    ///
+    /// Weights of classes change what is predicted. The probabilities are those that the training rows have without them:
+    /// then another class than the predicted one may be the most probable.
     ///
     /// A model written before probabilities were introduced has none, which is an error.
     pub fn probabilities(&self, x: &Matrix) -> Result<Matrix> {
@@ -191,7 +194,8 @@ impl Model {
                         "it was written without probabilities; train it again".to_owned(),
                     )
                 })?;
-                Ok(calibrate::probabilities(&self.decision(x)?, temperature))
+                let weights = svms.class_weights.as_deref();
+                Ok(calibrate::probabilities(&self.decision(x)?, temperature, weights))
             }
             Classifier::Neighbours(neighbours) => Ok(neighbours.votes(&self.transform(x)?)),
         }
@@ -389,6 +393,12 @@ impl Model {
     /// The temperature of the probabilities, if they come from SVMs.
     pub fn temperature(&self) -> Option<f64> {
         self.svms().and_then(|svms| svms.temperature)
+    }
+
+    /// The weights of the classes, in the order of [`Model::classes`], that the probabilities are corrected for; none if
+    /// all classes had the same.
+    pub fn class_weights(&self) -> Option<&[f64]> {
+        self.svms().and_then(|svms| svms.class_weights.as_deref())
     }
 
     pub(crate) fn svms(&self) -> Option<&SvmClassifier> {

@@ -438,7 +438,7 @@ impl<'a> Halves<'a> {
 
     /// For each row that is asked -log p(class of the row).
     pub fn log_losses(&self, outputs: &Matrix, temperature: f64) -> RowValues {
-        let p = calibrate::probabilities(&vote(outputs, self.sample.classes()), temperature);
+        let p = calibrate::probabilities(&vote(outputs, self.sample.classes()), temperature, None);
         let classes = self.asked.class.iter().enumerate();
         self.values(classes.map(|(i, &class)| -p[(i, class)].max(1e-15).ln()))
     }

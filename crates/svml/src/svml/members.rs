@@ -514,7 +514,7 @@ impl Honest {
         let error = zero_one(&decide(&values), class, weight);
         let rows = total * total / weight.iter().map(|w| w * w).sum::<f64>();
         let log_loss = |temperature: f64| {
-            let p = calibrate::probabilities(&values, temperature);
+            let p = calibrate::probabilities(&values, temperature, None);
             let rows = class.iter().zip(weight).enumerate();
             let losses = rows.map(|(i, (&class, w))| -w * p[(i, class)].max(1e-15).ln());
             losses.sum::<f64>() / total
