@@ -25,7 +25,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use serde_json::{Map as JsonMap, Value, json};
 use svml::data::Missing;
 use svml::figures::{Map, MetricMatrix, Relevance, Reliability, Trace};
-use svml::{Dataset, Matrix, Method, Run, Step};
+use svml::{Dataset, Matrix, Measures, Method, Run, Scores, Step};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
 use job::{Interrupt, Reporter, internal, panic_text, run, run_watched};
@@ -60,6 +60,34 @@ fn bounds<'py>(py: Python<'py>, method: &str) -> PyResult<Bound<'py, PyDict>> {
         bounds.set_item(parameter.name, parameter.must_be)?;
     }
     Ok(bounds)
+}
+
+/// Measures of predictions, whose classes are places in `classes`: as a dict, and as a table in text.
+#[pyfunction]
+#[pyo3(signature = (classes, truth, predicted, probabilities, positive, threads))]
+fn measures<'py>(
+    py: Python<'py>,
+    classes: Vec<String>,
+    truth: PyReadonlyArray1<'_, i64>,
+    predicted: PyReadonlyArray1<'_, i64>,
+    probabilities: Option<Rows<'_>>,
+    positive: usize,
+    threads: usize,
+) -> PyResult<(Bound<'py, PyDict>, String)> {
+    // A negative place is one beyond all classes, which the library refuses.
+    let places = |places: &PyReadonlyArray1<'_, i64>| -> Vec<usize> {
+        places.as_array().iter().map(|&place| place as usize).collect()
+    };
+    let (truth, predicted) = (places(&truth), places(&predicted));
+    let probabilities = probabilities.as_ref().map(matrix).transpose()?;
+    let measures = run(py, threads, move || {
+        let scores = probabilities.as_ref().map_or(Scores::None, Scores::Probabilities);
+        Measures::of(&classes, &truth, &predicted, scores, positive)
+    })?;
+    match json!(measures) {
+        Value::Object(entries) => Ok((dict(py, &entries)?, measures.to_string())),
+        _ => Err(internal("measures that are no object")),
+    }
 }
 
 /// A job that panics, for the test that a panic becomes an exception; not part of a wheel.
@@ -103,8 +131,8 @@ impl Model {
     /// `nca+none`, `params` a JSON object of parameters that differ from the defaults. Rows that a schema has encoded come
     /// with it; others may have names, and NaN where missing values are imputed.
     #[staticmethod]
-    #[pyo3(signature = (method, params, x, y, classes, *, weights=None, names=None, schema=None, impute=false,
-                        threads=1, time_limit=None, observer=None))]
+    #[pyo3(signature = (method, params, x, y, classes, *, weights=None, groups=None, names=None, schema=None,
+                        impute=false, threads=1, time_limit=None, observer=None))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
         py: Python<'_>,
@@ -114,6 +142,7 @@ impl Model {
         y: PyReadonlyArray1<'_, i64>,
         classes: Vec<String>,
         weights: Option<PyReadonlyArray1<'_, f64>>,
+        groups: Option<Vec<String>>,
         names: Option<Vec<String>>,
         schema: Option<&Schema>,
         impute: bool,
@@ -143,6 +172,9 @@ impl Model {
         if let Some(weights) = weights {
             let weights = weights.as_array().iter().copied().collect();
             data = data.with_weights(weights).map_err(to_python)?;
+        }
+        if let Some(groups) = groups {
+            data = data.with_groups(&groups).map_err(to_python)?;
         }
         let limit = match time_limit.map(Duration::try_from_secs_f64).transpose() {
             Ok(limit) => limit,
@@ -446,6 +478,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Schema>()?;
     module.add_class::<Summary>()?;
     module.add_function(wrap_pyfunction!(check_dense, module)?)?;
+    module.add_function(wrap_pyfunction!(measures, module)?)?;
     #[cfg(feature = "provoke-panic")]
     module.add_function(wrap_pyfunction!(provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(defaults, module)?)?;

@@ -15,7 +15,7 @@ True
 
 `SVMLClassifier` classifies and transforms. `SVML`, `NCA`, `LMNN` and `ITML` are transformers, for use before another
 classifier. `MapDisplay`, `TraceDisplay`, `MetricDisplay`, `RelevanceDisplay` and `ReliabilityDisplay` draw what was
-learned. `load` reads a model file, which is the same for this package, the command ``svml`` and the Rust library.
+learned. `measures` says how good predictions are. `load` reads a model file, which is the same for this package, the command ``svml`` and the Rust library.
 """
 
 from svml._base import InvalidParameterError
@@ -23,6 +23,7 @@ from svml._displays import MapDisplay, MetricDisplay, RelevanceDisplay, Reliabil
 from svml._itml import ITML
 from svml._lmnn import LMNN
 from svml._load import load
+from svml._measures import measures
 from svml._nca import NCA
 from svml._svml import SVML, SVMLClassifier
 
@@ -39,5 +40,6 @@ __all__ = [
     "SVMLClassifier",
     "TraceDisplay",
     "load",
+    "measures",
 ]
 __version__ = "0.1.0"

@@ -35,6 +35,7 @@ from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
     check_is_fitted,
+    column_or_1d,
     validate_data,
 )
 
@@ -49,6 +50,8 @@ NAMES = {
     "random_state": "seed",
 }
 SOLVERS = {"lbfgs": "lbfgs", "cg": "conjugate_gradients"}
+# How numpy, pandas and Python write a value that is not there.
+NOT_THERE = ("None", "nan", "<NA>", "NaT")
 # Of many warnings of one fit so many are shown.
 SHOWN = 3
 
@@ -165,7 +168,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     # Whether the model was read from a file.
     _from_file: bool = False
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Any:
         """Learn from rows and their classes.
 
         Parameters
@@ -177,6 +182,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The class of each row.
         sample_weight : array-like of shape (n_samples,), default=None
             A row of weight 2 counts as the row twice, one of weight 0 not at all.
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, as those of one patient do: all rows of a group are in the same fold wherever rows
+            validate others.
 
         Returns
         -------
@@ -198,6 +206,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 places.astype(np.int64),
                 labels,
                 weights=weights,
+                groups=self._check_groups(X, groups),
                 names=None if schema else self._column_names(),
                 schema=schema,
                 impute=self.missing == "impute",
@@ -463,6 +472,15 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not np.any(weights > 0):
             raise ValueError("Sample weights must contain at least one non-zero number.")
         return weights
+
+    def _check_groups(self, X: Rows, groups: ArrayLike | None) -> list[str] | None:
+        if groups is None:
+            return None
+        names = column_or_1d(groups)
+        check_consistent_length(X, names)
+        if any(not isinstance(name, str) and str(name) in NOT_THERE for name in names.tolist()):
+            raise ValueError("groups has missing values; give every row a group, for one on its own a group of its own")
+        return [label_of(name) for name in names.tolist()]
 
     def _check_time_limit(self) -> float | None:
         limit = self.time_limit

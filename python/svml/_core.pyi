@@ -19,6 +19,7 @@ __all__ = [
     "fit_rows",
     "part_rows",
     "check_dense",
+    "measures",
     "defaults",
     "bounds",
 ]
@@ -45,6 +46,7 @@ class Model:
         classes: list[str],
         *,
         weights: NDArray[np.float64] | None = None,
+        groups: list[str] | None = None,
         names: list[str] | None = None,
         schema: Schema | None = None,
         impute: bool = False,
@@ -203,6 +205,14 @@ def fit_rows(
     observer: Callable[[dict[str, Any]], bool] | None = None,
     interrupt: Flag | None = None,
 ) -> Model: ...
+def measures(
+    classes: list[str],
+    truth: NDArray[np.int64],
+    predicted: NDArray[np.int64],
+    probabilities: NDArray[np.float64] | None,
+    positive: int,
+    threads: int,
+) -> tuple[dict[str, Any], str]: ...
 def check_dense(rows: int, columns: int) -> None: ...
 def defaults(method: str) -> dict[str, Any]: ...
 def bounds(method: str) -> dict[str, str]: ...

@@ -8,8 +8,9 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from svml import _core
 from svml._base import (
@@ -23,6 +24,7 @@ from svml._base import (
     label_of,
     learner_in,
 )
+from svml._measures import Measures, measured
 
 # An integer is a number of folds. It is not called `cv`, which would promise to take splits as well.
 VALIDATION = {"hold_out": "hold_out", "loo": "leave_one_out"}
@@ -284,9 +286,16 @@ class SVML(Estimator):
         for label, weight in given.items():
             if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
                 raise self._invalid("class_weight", "a dict from labels to numbers", given)
-            # As in scikit-learn, a class that does not occur may have a weight.
             if label_of(label) in labels:
                 weights[label_of(label)] = float(weight)
+        # As in scikit-learn, a class that does not occur may have a weight if all that do occur have one; otherwise the
+        # label is most likely mistyped.
+        missing = [label for label in labels if label not in weights]
+        if missing and len(weights) < len(given):
+            unknown = [label for label in given if label_of(label) not in labels]
+            raise self._invalid(
+                "class_weight", f"a dict from classes of y, which are {', '.join(labels)}, to weights", unknown
+            )
         return {"given": weights}
 
     def _from_library(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -477,7 +486,39 @@ class SVMLClassifier(ClassifierMixin, SVML):
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
-            Probabilities; the most probable class is always the predicted one.
+            Probabilities; the most probable class is always the predicted one, unless `class_weight` is given: weights
+            change what is predicted, and probabilities are corrected for them.
         """
         X = self._rows(X)
         return self._model.probabilities(X, self._threads())
+
+    def evaluate(self, X: Any, y: ArrayLike, *, pos_label: Any = None) -> Measures:
+        """Measures of the predictions for rows whose classes are known, with 95 % intervals.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
+            The rows, as a rule others than those of `fit`.
+        y : array-like of shape (n_samples,)
+            The class of each. Every row counts once.
+        pos_label : object, default=None
+            Of two classes the one that F1, average precision and the Brier score are about; by default the second.
+
+        Returns
+        -------
+        measures : Measures
+            What `svml.measures` returns: error, AUC and more as entries and attributes; printed, it is a table.
+        """
+        X = self._rows(X)
+        truth = column_or_1d(y)
+        check_consistent_length(X, truth)
+        positive = 1
+        if pos_label is not None:
+            places = [place for place, label in enumerate(self.classes_.tolist()) if label == pos_label]
+            if not places:
+                raise ValueError(f"pos_label={pos_label!r} is not one of the classes {self.classes_.tolist()}")
+            positive = places[0]
+        threads = self._threads()
+        predicted = self.classes_[self._model.predict(X, threads)]
+        proba = self._model.probabilities(X, threads)
+        return measured(self.classes_, truth, predicted, proba, positive, threads)

@@ -159,7 +159,9 @@ class SVMLClassifier(svml.SVMLClassifier):
         )
         self.client = client
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Any:
         """Learn from rows on the workers of a cluster, and their classes.
 
         An interrupt ends it with the best so far, if there is something to keep; a second one ends it at once.
@@ -172,12 +174,19 @@ class SVMLClassifier(svml.SVMLClassifier):
             The class of each row.
         sample_weight : dask array or series, or array-like, of shape (n_samples,), default=None
             A row of weight 2 counts as the row twice, one of weight 0 not at all.
+        groups : None
+            Not supported here: rows are learned from in parts, in which those of a group may not be together.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        if groups is not None:
+            raise ValueError(
+                "groups are not supported on Dask, where rows are learned from in parts; use svml.SVMLClassifier, which "
+                "takes groups up to 131072 rows"
+            )
         started = time.monotonic()
         _check_collection(X)
         self._check_reading()
@@ -270,7 +279,8 @@ class SVMLClassifier(svml.SVMLClassifier):
         Returns
         -------
         p : dask array or ndarray of shape (n_samples, n_classes)
-            Probabilities; the most probable class is always the predicted one.
+            Probabilities; the most probable class is always the predicted one, unless `class_weight` is given: weights
+            change what is predicted, and probabilities are corrected for them.
         """
         if not _is_dask(X):
             return super().predict_proba(X)

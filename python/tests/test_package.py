@@ -12,14 +12,14 @@ import pytest
 
 import svml
 import svml.dask
-from svml import _core, _displays, _itml, _lmnn, _load, _nca, _svml
+from svml import _core, _displays, _itml, _lmnn, _load, _measures, _nca, _svml
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 
 @pytest.mark.parametrize(
-    "module", [svml, svml.dask, _svml, _nca, _lmnn, _itml, _load, _displays], ids=lambda module: module.__name__
+    "module", [svml, svml.dask, _svml, _nca, _lmnn, _itml, _load, _measures, _displays], ids=lambda module: module.__name__
 )
 def test_examples_of_docstrings(module):
     with np.printoptions(legacy="1.25"):

@@ -110,6 +110,10 @@ pub struct TrainingData {
     /// Column that holds the classes, by its name or its number from 1 [default: the last]
     #[arg(long, value_name = "COL")]
     pub target: Option<String>,
+    /// Column, by its name or its number from 1, that says which rows belong together, such as those of one patient: all
+    /// rows of a group are in the same fold, and on the same side of a split. It is no feature
+    #[arg(long, value_name = "COL")]
+    pub groups: Option<String>,
     /// What to do with missing values: refuse them, drop (leave out such rows) or impute (the mean of a column
     /// of numbers, the most frequent category of the others)
     #[arg(long, value_parser = parsed::<Missing>, default_value = "refuse", value_name = "WHAT")]

@@ -53,6 +53,11 @@ impl Reading {
 /// Reads training data.
 pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Failure> {
     if let Some((set, path)) = uci(&args.data, args.reading.dir.as_deref())? {
+        if let Some(column) = &args.groups {
+            return Err(Failure::Usage(format!(
+                "--groups {column}: the data sets of the paper have no groups; leave out --groups"
+            )));
+        }
         let data = set.read(&path).map_err(|e| Failure::with_file(&shown(&path), e))?;
         return Ok(Training { name: args.data.clone(), data, format: None, suspects: Vec::new() });
     }
@@ -64,6 +69,7 @@ pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Fail
         target,
         missing: args.missing,
         categories: args.categories,
+        groups: args.groups.clone(),
         ..args.reading.options()
     };
     dataset(&args.data, &options, console)

@@ -637,8 +637,16 @@ fn evaluate_measures() {
     let run = sandbox.svml(&["evaluate", "m.svml", "train.csv", "--json"]).code(0);
     let value = json(&run.out);
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
-    let expected = ["rows", "error", "balanced_error", "log_loss", "classes", "confusion"];
-    assert_eq!(keys, expected);
+    let names =
+        ["rows", "error", "balanced_error", "auc", "average_precision", "f1", "mcc", "brier"];
+    let more = ["log_loss", "calibration_error", "positive", "classes", "confusion", "intervals"];
+    assert_eq!(keys, [&names[..], &more, &["per_class"]].concat());
+    for name in &names[1..] {
+        let (value, interval) = (value[name].as_f64().unwrap(), &value["intervals"][name]);
+        let ends = [0, 1].map(|end| interval[end].as_f64().unwrap());
+        assert!(ends[0] <= value && value <= ends[1], "{name} {value} {ends:?}");
+    }
+    assert_eq!(value["per_class"][0]["class"], "inside");
     let predicted = sandbox.svml(&["predict", "m.svml", "train.csv"]).code(0).out;
     let truth = sandbox.read("train.csv");
     let wrong = (predicted.lines().zip(truth.lines()))
@@ -649,6 +657,118 @@ fn evaluate_measures() {
     assert_eq!(value["rows"], 200);
     let text = sandbox.svml(&["evaluate", "m.svml", "train.csv"]).code(0).out;
     assert!(text.contains("balanced error") && text.contains("log loss"));
+    assert!(text.contains("95 % interval") && text.contains("average precision"));
+}
+
+/// What a threshold predicts is what its probabilities say, and the best one is better than others.
+#[test]
+fn thresholds() {
+    let sandbox = Sandbox::with_model();
+    let class_of = |line: &str| line.split(',').next().unwrap().to_owned();
+    for (args, positive, at) in [
+        (&["--threshold", "0.8"][..], "outside", 0.8),
+        (&["--threshold", "0.2", "--positive", "inside"], "inside", 0.2),
+        (&["--threshold", "cost=1:4"], "outside", 0.2),
+    ] {
+        let all = [&["predict", "m.svml", "train.csv", "--probabilities"], args].concat();
+        let out = sandbox.svml(&all).code(0).out;
+        let place = if positive == "inside" { 1 } else { 2 };
+        for line in out.lines().skip(1) {
+            let p: f64 = line.split(',').nth(place).unwrap().parse().unwrap();
+            assert_eq!(class_of(line) == positive, p >= at, "{line}");
+        }
+        let value = json(
+            &sandbox
+                .svml(&[&["evaluate", "m.svml", "train.csv", "--json"], args].concat())
+                .code(0)
+                .out,
+        );
+        assert_eq!(value["threshold"]["at"], at);
+        assert_eq!(value["positive"], positive);
+        let predicted = out.lines().skip(1).filter(|line| class_of(line) == positive).count();
+        let confusion = |a: usize, b: usize| value["confusion"][a][b].as_u64().unwrap() as usize;
+        assert_eq!(confusion(0, place - 1) + confusion(1, place - 1), predicted);
+    }
+    let f1 = |threshold: &str| {
+        let args = ["evaluate", "m.svml", "train.csv", "--json", "--positive", "inside"];
+        json(&sandbox.svml(&[&args[..], &["--threshold", threshold]].concat()).code(0).out)
+    };
+    let best = f1("f1");
+    assert_eq!(best["threshold"]["chosen_on_these_rows"], true);
+    for other in ["0.1", "0.3", "0.5", "0.7", "0.9"] {
+        assert!(best["f1"].as_f64() >= f1(other)["f1"].as_f64(), "{other}");
+    }
+    let text = sandbox.svml(&["evaluate", "m.svml", "train.csv", "--threshold", "mcc"]).code(0).out;
+    assert!(text.contains("It was chosen on them"), "{text}");
+    for (args, part) in [
+        (
+            &["predict", "m.svml", "train.csv", "--threshold", "f1"][..],
+            "find it with svml evaluate",
+        ),
+        (&["predict", "m.svml", "train.csv", "--threshold", "1.5"], "cost=FP:FN"),
+        (&["predict", "m.svml", "train.csv", "--positive", "inside"], "--threshold"),
+        (
+            &["evaluate", "m.svml", "train.csv", "--threshold", "0.5", "--positive", "up"],
+            "inside or outside",
+        ),
+        (&["evaluate", "m.svml", "train.csv", "--positive", "up"], "inside or outside"),
+    ] {
+        let run = sandbox.svml(args).code(2);
+        assert!(run.err.contains(part), "{}", run.err);
+    }
+}
+
+/// Weights are given by name everywhere, and a name that is none is refused with those that are.
+#[test]
+fn class_weights_by_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(80));
+    let weights = ["--class-weight", "inside=3,outside=1"];
+    sandbox.svml(&[&["train", "t.csv", "-o", "m"], &weights[..]].concat()).code(0);
+    let shown = sandbox.svml(&["show", "m"]).code(0).out;
+    assert!(shown.contains("corrected for the weights of the classes"), "{shown}");
+    assert_eq!(json(&sandbox.svml(&["show", "m", "--json"]).code(0).out)["class_weights"][0], 3.0);
+    sandbox.svml(&[&["compare", "t.csv", "--splits", "2", "-q"], &weights[..]].concat()).code(0);
+    for command in [&["train", "t.csv", "-o", "x"][..], &["compare", "t.csv", "--splits", "2"]] {
+        let run = sandbox.svml(&[command, &["--class-weight", "inner=3"]].concat()).code(2);
+        assert!(run.err.contains("'inner'"), "{}", run.err);
+        assert!(run.err.contains("a class of the data: inside, outside"), "{}", run.err);
+    }
+}
+
+/// The column of groups is no feature, and keeps rows together.
+#[test]
+fn groups_are_a_column() {
+    let sandbox = Sandbox::new();
+    let mut text = "who,a,b,class\n".to_owned();
+    for i in 0..120 {
+        let who = i / 6;
+        // The class is that of the person, whom the other rows tell.
+        let (a, b, class) = (who * 37 % 101, who * 53 % 97, ["x", "y"][(who * 7 % 5) % 2]);
+        text.push_str(&format!("p{who},{a}.{},{b}.{},{class}\n", i % 6, i % 5));
+    }
+    sandbox.write("t.csv", &text);
+    let honest = |args: &[&str]| {
+        let run = sandbox.svml(&[&["train", "t.csv", "-o", "m", "--json"], args].concat()).code(0);
+        let value = json(&run.out);
+        (value["honest"]["error"].as_f64().unwrap(), value["features"].as_u64().unwrap(), run.err)
+    };
+    let (with, features, said) = honest(&["--groups", "who"]);
+    assert!(said.contains("20 groups in column who, which is no feature"), "{said}");
+    assert_eq!(features, 2);
+    sandbox.svml(&["predict", "m", "t.csv"]).code(0);
+    sandbox.write("without.csv", "a,b\n1,2\n");
+    sandbox.svml(&["predict", "m", "without.csv"]).code(0);
+    let (without, ..) = honest(&[]);
+    assert!(without < 0.05 && with > 0.2, "{without} {with}");
+    let compare =
+        ["compare", "t.csv", "--splits", "3", "--groups", "who", "--measure", "balanced_error"];
+    let out = sandbox.svml(&compare).code(0).out;
+    assert!(out.contains("by groups (who)") && out.contains("test balanced error, %"), "{out}");
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--groups", "whom"]).code(3);
+    assert!(run.err.contains("whom") && run.err.contains("who, a, b"), "{}", run.err);
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--groups", "class"]).code(2);
+    assert!(run.err.contains("another column"), "{}", run.err);
 }
 
 #[test]
@@ -703,6 +823,31 @@ fn compare_pairs_methods_on_the_same_splits() {
         errors(&methods[1]).iter().zip(errors(&methods[0])).map(|(a, b)| a - b).sum::<f64>() / 4.0;
     assert!((methods[1]["difference"].as_f64().unwrap() - paired).abs() < 1e-12);
     assert!(methods[1]["standard_error"].as_f64().unwrap() > 0.0);
+    assert_eq!(value["measure"], "error");
+    assert_eq!(methods[1]["mean"], methods[1]["error"]);
+    assert_eq!(methods[1]["measures"]["error"], methods[1]["errors"]);
+}
+
+#[test]
+fn compare_by_another_measure() {
+    let sandbox = Sandbox::new();
+    sandbox.write_table("t.csv", &generated(120));
+    let args = ["compare", "t.csv", "--splits", "3", "--measure", "auc"];
+    let out = sandbox.svml(&args).code(0).out;
+    assert!(out.contains("test AUC") && out.contains("a positive one is better"), "{out}");
+    let value = json(&sandbox.svml(&[&args[..], &["--json"]].concat()).code(0).out);
+    let auc = |m: usize| -> Vec<f64> {
+        let all = value["methods"][m]["measures"]["auc"].as_array().unwrap();
+        all.iter().map(|v| v.as_f64().unwrap()).collect()
+    };
+    let apart: f64 = auc(1).iter().zip(auc(0)).map(|(a, b)| a - b).sum::<f64>() / 3.0;
+    assert!((value["methods"][1]["difference"].as_f64().unwrap() - apart).abs() < 1e-12);
+    assert!(
+        (value["methods"][1]["mean"].as_f64().unwrap() - auc(1).iter().sum::<f64>() / 3.0).abs()
+            < 1e-12
+    );
+    let run = sandbox.svml(&["compare", "t.csv", "--measure", "accuracy"]).code(2);
+    assert!(run.err.contains("balanced_error"), "{}", run.err);
 }
 
 #[test]

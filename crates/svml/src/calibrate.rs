@@ -69,11 +69,7 @@ pub fn temperature(values: &Matrix, class: &[usize], weight: &[f64]) -> f64 {
 /// Probabilities of all classes for each row of decision values. The class of the largest probability,
 /// the first if several are equal, is the predicted class; unless the classes had weights, which are taken out
 /// again. // (rows, classes)
-pub fn probabilities(
-    values: &Matrix,
-    temperature: f64,
-    class_weights: Option<&[f64]>,
-) -> Matrix {
+pub fn probabilities(values: &Matrix, temperature: f64, class_weights: Option<&[f64]>) -> Matrix {
     let classes = if values.cols() == 1 { 2 } else { values.cols() };
     let mut out = Matrix::zeros(values.rows(), classes);
     for (i, predicted) in decide(values).into_iter().enumerate() {

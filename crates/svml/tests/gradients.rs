@@ -86,7 +86,7 @@ fn random(
         }
         Criterion::KFold(k) => {
             let sample = Sample::new(&x, &class, &weight, classes).unwrap();
-            let folds = stratified(Dealt { class: &class, copies: None }, k);
+            let folds = stratified(Dealt { class: &class, copies: None, groups: None }, k);
             (t + v, Problems::Pairs(fold_pairs(&sample, &folds)))
         }
         _ => {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use svml::Method;
 use svml::data::{Categories, Missing};
+use svml::{ClassWeight, Method};
 use svml::{Dataset, Error, Form, Generator, GridSearch, Kernel, Matrix, Model, ReadOptions, Svml};
 
 fn generated(rows: usize, informative: usize, noise: usize) -> Dataset {
@@ -172,6 +172,34 @@ fn the_version_is_the_first_that_has_what_the_model_needs() {
         assert_eq!(model.to_bytes().unwrap()[8], expected, "{:?}", model.report().method);
     }
     assert!(of_members().iter().any(|model| model.members().len() == 3));
+}
+
+/// Weights of classes need a version of their own, because programs that do not know them would give other
+/// probabilities; decision values are the same with them and without. Weights that are all the same need nothing.
+#[test]
+fn class_weights_are_kept() {
+    let data = generated(80, 2, 2);
+    let given = |a: f64, b: f64| {
+        let names = data.classes().iter().cloned().zip([a, b]).collect();
+        let class_weight = ClassWeight::Given(names);
+        [
+            Svml { class_weight: class_weight.clone(), max_iterations: 5, ..Svml::default() }
+                .into(),
+            Method::from(GridSearch { class_weight, ..GridSearch::default() }),
+        ]
+    };
+    for method in given(1.0, 3.0) {
+        let model = Model::fit(&data, method).unwrap();
+        assert_eq!(model.class_weights(), Some(&[1.0, 3.0][..]));
+        let bytes = model.to_bytes().unwrap();
+        assert_eq!(bytes[8], 7);
+        assert_same(&model, &Model::from_bytes(&bytes).unwrap());
+    }
+    for method in given(2.0, 2.0) {
+        let model = Model::fit(&data, method).unwrap();
+        assert_eq!(model.class_weights(), None);
+        assert!(model.to_bytes().unwrap()[8] < 7);
+    }
 }
 
 #[test]

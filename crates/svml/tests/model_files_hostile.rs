@@ -174,10 +174,10 @@ fn header_lengths_that_cannot_be() {
 fn other_versions_are_named() {
     let bytes = numbers(Form::Sphere);
     let (len, rest) = (bytes[12..PREFIX].try_into().unwrap(), &bytes[PREFIX..bytes.len() - 4]);
-    for version in [0, 7, 256, u32::MAX] {
+    for version in [0, 8, 256, u32::MAX] {
         let message = refusal(&file(version, u64::from_le_bytes(len), rest));
         assert!(message.contains(&format!("version {version};")), "{message}");
-        assert!(message.contains("version 6"), "{message}");
+        assert!(message.contains("version 7"), "{message}");
     }
 }
 
@@ -343,6 +343,24 @@ fn members_that_contradict() {
         let message = refusal(&of_version(version, &text, &arrays));
         assert!(message.contains(&format!("members in a file of version {version}")), "{message}");
     }
+    // Nor weights of classes, which must be as many as classes, and positive.
+    for (version, weights, reason) in [
+        (6, json!([1.0, 2.0]), "class weights in a file of version 6"),
+        (7, json!([1.0]), "for 2 classes"),
+        (7, json!([1.0, 0.0]), "for 2 classes"),
+        (7, json!([1.0, -2.0]), "for 2 classes"),
+        (7, json!([1.0, "2"]), "invalid type"),
+    ] {
+        let mut changed = header.clone();
+        changed["class_weights"] = weights;
+        let text = serde_json::to_vec(&changed).unwrap();
+        let message = refusal(&of_version(version, &text, &arrays));
+        assert!(message.contains(reason), "{message} / {reason}");
+    }
+    let mut weighted = header.clone();
+    weighted["class_weights"] = json!([1.0, 2.5]);
+    let text = serde_json::to_vec(&weighted).unwrap();
+    assert_usable(&Model::from_bytes(&of_version(7, &text, &arrays)).unwrap());
     // A single Gaussian member may be written in the new way as well.
     let (mut header, arrays) = parts(&numbers(Form::Diagonal));
     let model = Model::from_bytes(&rebuilt(&header, &arrays)).unwrap();

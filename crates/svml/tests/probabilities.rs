@@ -4,7 +4,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use svml::internals::multiclass::decide;
-use svml::{Dataset, Form, Generator, Matrix, Model, Svml};
+use svml::{ClassWeight, Dataset, Form, Generator, GridSearch, Matrix, Method, Model, Svml};
 
 #[test]
 fn the_most_probable_class_is_the_prediction() {
@@ -90,6 +90,51 @@ fn overlapping_clouds_with_a_known_posterior() {
             assert!(calibration <= 0.03, "{calibration}");
             // No prediction can beat the posterior; a useless one has 0.25.
             assert!(brier(&p) < brier(&posterior) + 0.01, "{}", brier(&p));
+        }
+    }
+}
+
+/// Weights of classes change what is decided, and leave the probabilities those of the rows as they are: as good as
+/// without weights, where they would be far off without the correction.
+#[test]
+fn weights_of_classes_leave_probabilities_as_they_are() {
+    let rare = |rows: usize, seed: u64| {
+        let data = clouds(rows, 2, 1.0, seed).0;
+        // One in ten of the second class.
+        let kept: Vec<usize> = (0..rows).filter(|i| i % 2 == 0 || i % 18 == 1).collect();
+        data.select(&kept)
+    };
+    let (train, test) = (rare(900, 1), rare(20_000, 2));
+    let labels: Vec<&str> = test.y().iter().map(|&c| test.classes()[c].as_str()).collect();
+    let given = ClassWeight::Given([("right".to_owned(), 9.0)].into());
+    type Fit = fn(ClassWeight) -> Method;
+    let fits: [Fit; 3] = [
+        |class_weight| Svml { class_weight, ..Svml::default() }.into(),
+        |class_weight| Svml { class_weight, cross_fit: false, ..Svml::default() }.into(),
+        |class_weight| GridSearch { class_weight, ..GridSearch::default() }.into(),
+    ];
+    for fit in fits {
+        let plain = Model::fit(&train, fit(ClassWeight::None)).unwrap();
+        let plain = plain.measure(test.x(), &labels).unwrap();
+        for weight in [ClassWeight::Balanced, given.clone()] {
+            let model = Model::fit(&train, fit(weight)).unwrap();
+            let found = model.measure(test.x(), &labels).unwrap();
+            let said = format!(
+                "log loss {:.4} and {:.4} without weights, calibration error {:.4} and {:.4}",
+                found.log_loss.unwrap(),
+                plain.log_loss.unwrap(),
+                found.calibration_error.unwrap(),
+                plain.calibration_error.unwrap()
+            );
+            eprintln!("{said}");
+            assert!(found.log_loss.unwrap() < plain.log_loss.unwrap() + 0.02, "{said}");
+            // More rows are taken for the rare class than are most probably of it.
+            assert!(found.balanced_error < plain.balanced_error - 0.03, "{said}");
+            let p = model.probabilities(test.x()).unwrap();
+            let weighted = model.decision(test.x()).unwrap();
+            assert!(decide(&p).iter().sum::<usize>() < decide(&weighted).iter().sum());
+            let mean = p.col(1).sum::<f64>() / test.rows() as f64;
+            assert!((mean - 0.1).abs() < 0.02, "{mean}");
         }
     }
 }

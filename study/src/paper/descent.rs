@@ -102,7 +102,7 @@ pub fn path(rows: &Rows, form: Form, params: &Svml) -> Result<Path> {
 /// Plain gradient descent with a full metric on the same objective: `steps` steps against the gradient, each
 /// `rate` times its length, whatever becomes of the loss.
 pub fn plain(rows: &Rows, params: &Svml, rate: f64, steps: usize) -> Result<Path> {
-    let split = train_valid_stop(Dealt { class: &rows.class, copies: None });
+    let split = train_valid_stop(Dealt { class: &rows.class, copies: None, groups: None });
     let [train, valid, stop] = [split.train.rows, split.valid.rows, split.stop.rows];
     let x = rows.x.select_rows(&[train.as_slice(), &valid].concat());
     let trained = train.len();

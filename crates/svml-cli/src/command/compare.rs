@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::json;
-use svml::internals::folds::random_split;
+use svml::internals::folds::{random_split, random_split_by_group};
 use svml::{Dataset, GridSearch, Measure, Measures, Method, Model, Run};
 
 use crate::args::Compare;
@@ -32,6 +32,12 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
             "{}: {} rows are too few to be split; at least 10 are needed",
             training.name,
             data.rows()
+        )));
+    }
+    if data.groups().is_some_and(|groups| groups.iter().all(|group| *group == groups[0])) {
+        return Err(Failure::Data(format!(
+            "{}: all rows belong to one group, so that they cannot be split; at least two groups are needed",
+            training.name
         )));
     }
     let seed = args.learning.seed.unwrap_or(0);
@@ -93,7 +99,11 @@ fn measure(
     let total = splits * methods.len() as u64;
     let mut done = 0;
     for split in 0..splits {
-        let (train, test) = random_split(data.rows(), seed.wrapping_add(split));
+        let seed = seed.wrapping_add(split);
+        let (train, test) = match data.groups() {
+            Some(groups) => random_split_by_group(groups, seed),
+            None => random_split(data.rows(), seed),
+        };
         let (train, test) = (data.select(&train), data.select(&test));
         let labels: Vec<&str> = test.y().iter().map(|&c| test.classes()[c].as_str()).collect();
         let mut of_split = Vec::with_capacity(methods.len());
@@ -145,8 +155,13 @@ fn difference(results: &[Results], of: &Results, measure: Measure) -> Option<(f6
 
 fn heading(name: &str, data: &Dataset, splits: usize) -> String {
     let train = data.rows() * 4 / 5;
+    // Groups are whole, so that the sizes of the parts differ a little.
+    let (about, by) = match data.group_column() {
+        Some(column) => ("about ", format!(" by groups ({column})")),
+        None => ("", String::new()),
+    };
     format!(
-        "{name}: {} rows, {} features, {} classes; {splits} random splits, {train} rows to train on, {} to test on\n\n",
+        "{name}: {} rows, {} features, {} classes; {splits} random splits{by}, {about}{train} rows to train on, {} to test on\n\n",
         data.rows(),
         data.columns(),
         data.classes().len(),

@@ -74,8 +74,7 @@ fn as_json(
     threshold: Option<Threshold>,
     goal: Option<Goal>,
 ) -> Result<String, Failure> {
-    let mut value =
-        serde_json::to_value(measures).map_err(|e| Failure::Runtime(e.to_string()))?;
+    let mut value = serde_json::to_value(measures).map_err(|e| Failure::Runtime(e.to_string()))?;
     if let (Some(Threshold { class, at }), Value::Object(fields)) = (threshold, &mut value) {
         let on_rows = goal.is_some_and(|goal| !matches!(goal, Goal::Cost { .. }));
         let said = json!({

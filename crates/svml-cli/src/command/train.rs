@@ -198,6 +198,10 @@ fn describe(training: &Training, console: &Console) {
         schema.target().name,
         classes.join(", ")
     ));
+    if let (Some(column), Some(groups)) = (data.group_column(), data.groups()) {
+        let count = groups.iter().max().map_or(0, |last| last + 1);
+        console.note(&format!("  {count} groups in column {column}, which is no feature"));
+    }
     for suspect in suspects {
         let are = if suspect.others == 1 { "is" } else { "are" };
         console.warn(&format!(

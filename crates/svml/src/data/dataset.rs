@@ -21,6 +21,28 @@ pub struct Dataset {
     pub(super) schema: Schema,
     /// Weight of each row.
     pub(super) weights: Vec<f64>,
+    /// Which rows belong together.
+    pub(super) groups: Option<Groups>,
+}
+
+/// Which rows belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Groups {
+    /// The group of each row: its place among the sorted names.
+    pub of_row: Vec<usize>,
+    /// The column of the table that has their names, if there is one.
+    pub column: Option<String>,
+}
+
+impl Groups {
+    /// Groups by their names, so that their numbers do not depend on the order of the rows.
+    pub fn named(names: &[&str], column: Option<String>) -> Self {
+        let mut distinct = names.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let of_row = names.iter().map(|name| distinct.partition_point(|d| d < name)).collect();
+        Self { of_row, column }
+    }
 }
 
 impl Dataset {
@@ -80,6 +102,7 @@ impl Dataset {
             classes: labels.classes,
             schema: Schema::of_numbers(names, target, Format::Csv),
             weights: vec![1.0; rows],
+            groups: None,
         })
     }
 
@@ -91,7 +114,7 @@ impl Dataset {
         classes: Vec<String>,
         schema: Schema,
     ) -> Self {
-        Self { x, y, classes, schema, weights }
+        Self { x, y, classes, schema, weights, groups: None }
     }
 
     /// Sets what is done with missing values (NaN), and does it. [`Missing::Refuse`] gives an error if there
@@ -228,6 +251,41 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Says which rows belong together, as those of one patient do: a name for each row. All rows of a group are in the same
+    /// fold wherever rows validate others, so that what is measured is how well the rows of a new group are classified.
+    ///
+    /// ```
+    /// use svml::{Dataset, Matrix};
+    ///
+    /// let x = Matrix::from_rows(&[[1.0], [1.1], [5.0], [5.1]])?;
+    /// let visits = Dataset::new(x, &["well", "well", "ill", "ill"])?.with_groups(&["Ann", "Ann", "Bob", "Bob"])?;
+    /// assert_eq!(visits.groups(), Some(&[0, 0, 1, 1][..]));
+    /// # Ok::<(), svml::Error>(())
+    /// ```
+    pub fn with_groups<G: ToString>(mut self, groups: &[G]) -> Result<Self> {
+        if groups.len() != self.rows() {
+            return Err(Error::Shape {
+                what: "groups, one for each row".to_owned(),
+                found: groups.len(),
+                expected: self.rows(),
+            });
+        }
+        let names: Vec<String> = groups.iter().map(ToString::to_string).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.groups = Some(Groups::named(&names, None));
+        Ok(self)
+    }
+
+    /// The group of each row, as the place of its name among the sorted names; none if every row is on its own.
+    pub fn groups(&self) -> Option<&[usize]> {
+        self.groups.as_ref().map(|groups| groups.of_row.as_slice())
+    }
+
+    /// The column of the table that has the groups, which is no feature.
+    pub fn group_column(&self) -> Option<&str> {
+        self.groups.as_ref().and_then(|groups| groups.column.as_deref())
+    }
+
     /// The weight of each row; 1 unless given.
     pub fn weights(&self) -> &[f64] {
         &self.weights
@@ -284,6 +342,10 @@ impl Dataset {
             classes: self.classes.clone(),
             schema: self.schema.clone(),
             weights: rows.iter().map(|&i| self.weights[i]).collect(),
+            groups: self.groups.as_ref().map(|groups| Groups {
+                of_row: rows.iter().map(|&i| groups.of_row[i]).collect(),
+                column: groups.column.clone(),
+            }),
         }
     }
 
@@ -321,8 +383,8 @@ impl Dataset {
         let labels = labels::encode(self.y.iter().map(|&class| names[class].as_str()));
         let mut schema = self.schema.clone();
         schema.target.numeric = labels.numeric;
-        let (x, weights) = (self.x.clone(), self.weights.clone());
-        Self { x, y: labels.y, classes: labels.classes, schema, weights }
+        let (x, weights, groups) = (self.x.clone(), self.weights.clone(), self.groups.clone());
+        Self { x, y: labels.y, classes: labels.classes, schema, weights, groups }
     }
 
     fn without_empty_classes(mut self) -> Self {

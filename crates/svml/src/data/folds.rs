@@ -3,6 +3,11 @@
 //! Rows are ordered by a hash of their content and the seed. The same rows in another order, or
 //! with further rows added, keep their relative order, so that results do not depend on the order
 //! of the file.
+//!
+//! Rows of a group, such as those of one patient, are always in the same part.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -61,6 +66,16 @@ pub struct TrainValidStop {
 /// Row indices ordered by a seeded hash of features and class; ties by content, so that only
 /// identical rows remain in the order given.
 pub fn content_order(x: &Matrix, class: &[usize], seed: u64) -> Vec<usize> {
+    content_order_by_group(x, class, None, seed)
+}
+
+/// The same, with identical rows in the order of their groups.
+pub fn content_order_by_group(
+    x: &Matrix,
+    class: &[usize],
+    groups: Option<&[usize]>,
+    seed: u64,
+) -> Vec<usize> {
     let hashes: Vec<u64> = (0..x.rows())
         .map(|i| {
             let start = mix(seed ^ mix(class[i] as u64));
@@ -74,20 +89,114 @@ pub fn content_order(x: &Matrix, class: &[usize], seed: u64) -> Vec<usize> {
             .cmp(&hashes[b])
             .then_with(|| content(a).cmp(content(b)))
             .then_with(|| class[a].cmp(&class[b]))
+            .then_with(|| groups.map_or(std::cmp::Ordering::Equal, |g| g[a].cmp(&g[b])))
     });
     order
 }
 
-/// Rows as they are dealt into folds: the class of each and, where they stand for several copies, how many.
+/// Rows as they are dealt into folds: the class of each, how many copies it stands for, and the group it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Dealt<'a> {
     /// Class of each row.
     pub class: &'a [usize],
     /// Copies of each row; none: one of each.
     pub copies: Option<&'a [u64]>,
+    /// Group of each row; none: every row is one of its own.
+    pub groups: Option<&'a [usize]>,
+}
+
+/// How whole groups are dealt into parts.
+struct Deal<'a> {
+    /// The share of each part.
+    shares: &'a [f64],
+    /// Whether the first group of each class goes to the first part, so that it is trained on.
+    first_trains: bool,
+    /// Another number is another deal.
+    number: u64,
 }
 
 impl Dealt<'_> {
+    /// How many groups there are, or how many copies of rows if these are on their own.
+    pub fn units(self) -> u64 {
+        match self.groups {
+            Some(groups) => {
+                let distinct: std::collections::HashSet<&usize> = groups.iter().collect();
+                distinct.len() as u64
+            }
+            None => self.total(),
+        }
+    }
+
+    /// The part that each row goes to with all others of its group. Large groups are dealt first, since small ones can even
+    /// out what they leave, each to the part that has least, for its share, of the classes that the group has.
+    fn by_group(self, groups: &[usize], deal: &Deal<'_>) -> Vec<usize> {
+        let classes = self.class.iter().max().map_or(0, |c| c + 1);
+        // Groups are numbered by their first rows, whose order is random.
+        let mut number = HashMap::new();
+        let mut counts: Vec<Vec<f64>> = Vec::new();
+        let mut totals = vec![0.0; classes];
+        for (row, class, copies, _) in self.numbered() {
+            let group = *number.entry(groups[row]).or_insert(counts.len());
+            if group == counts.len() {
+                counts.push(vec![0.0; classes]);
+            }
+            counts[group][class] += copies as f64;
+            totals[class] += copies as f64;
+        }
+        let turn = |group: usize| match deal.number {
+            0 => group as u64,
+            number => mix(number ^ mix(group as u64)),
+        };
+        let mut order: Vec<usize> = (0..counts.len()).collect();
+        let size = |group: usize| counts[group].iter().sum::<f64>() as u64;
+        order.sort_by_key(|&group| (Reverse(size(group)), turn(group), group));
+        let parts = deal.shares.len();
+        let mut held = vec![vec![0.0; classes]; parts];
+        let mut part_of = vec![0; counts.len()];
+        for group in order {
+            let own = &counts[group];
+            let is_first = |c: usize| own[c] > 0.0 && held[0][c] == 0.0;
+            let load = |part: usize| {
+                let of_class =
+                    |c: usize| own[c] * (held[part][c] + own[c]) / (totals[c] * totals[c]);
+                let there = (0..classes).filter(|&c| own[c] > 0.0);
+                (
+                    there.map(of_class).sum::<f64>() / deal.shares[part],
+                    held[part].iter().sum::<f64>() / deal.shares[part],
+                    // Among equals each deal begins with another part.
+                    (part as u64 + parts as u64 - deal.number % parts as u64) % parts as u64,
+                )
+            };
+            let best = match deal.first_trains && (0..classes).any(is_first) {
+                true => 0,
+                false => (0..parts)
+                    .min_by(|&a, &b| {
+                        let (a, b) = (load(a), load(b));
+                        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
+                    })
+                    .unwrap_or(0),
+            };
+            held[best].iter_mut().zip(own).for_each(|(held, own)| *held += own);
+            part_of[group] = best;
+        }
+        groups.iter().map(|group| part_of[number[group]]).collect()
+    }
+
+    /// Folds of whole groups: each validates one part and trains on the others.
+    fn folds_by_group(self, groups: &[usize], k: usize, number: u64) -> Vec<Fold> {
+        let k = (k as u64).min(self.units()).max(1) as usize;
+        let deal = Deal { shares: &vec![1.0; k], first_trains: false, number };
+        let part = self.by_group(groups, &deal);
+        let mut folds = vec![Fold::default(); k];
+        for (row, _, copies, _) in self.numbered() {
+            for (f, fold) in folds.iter_mut().enumerate() {
+                let goes = if part[row] == f { &mut fold.valid } else { &mut fold.train };
+                goes.push(row, copies);
+            }
+        }
+        folds
+    }
+
     /// How many copies there are of all rows together.
     pub fn total(self) -> u64 {
         self.numbered().map(|(_, _, copies, _)| copies).sum()
@@ -96,7 +205,7 @@ impl Dealt<'_> {
     /// The rows with their classes, their copies, and how many copies of rows of their class come before.
     fn numbered(self) -> impl Iterator<Item = (usize, usize, u64, u64)> {
         let mut before = vec![0; self.class.iter().max().map_or(0, |c| c + 1)];
-        let Self { class, copies } = self;
+        let Self { class, copies, .. } = self;
         (0..class.len()).map(move |row| {
             let (c, copies) = (class[row], copies.map_or(1, |copies| copies[row]));
             before[c] += copies;
@@ -112,6 +221,17 @@ pub fn train_valid_stop(rows: Dealt<'_>) -> TrainValidStop {
     let mut totals = vec![0_u64; rows.class.iter().max().map_or(0, |c| c + 1)];
     rows.numbered().for_each(|(_, class, copies, _)| totals[class] += copies);
     let mut split = TrainValidStop::default();
+    if let Some(groups) = rows.groups {
+        let deal = Deal { shares: &[0.5, 0.25, 0.25], first_trains: true, number: 0 };
+        let part = rows.by_group(groups, &deal);
+        for (row, _, copies, _) in rows.numbered() {
+            let parts = [&mut split.train, &mut split.valid, &mut split.stop];
+            if let Some(goes) = parts.into_iter().nth(part[row]) {
+                goes.push(row, copies);
+            }
+        }
+        return split;
+    }
     for (row, class, copies, before) in rows.numbered() {
         let train = totals[class].div_ceil(2);
         let valid = train + (totals[class] - train).div_ceil(2);
@@ -132,8 +252,38 @@ pub fn random_split(rows: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
     (train, test)
 }
 
+/// As [`random_split`], with all rows of a group on one side: groups in a random order train until four fifths of the rows
+/// do, or all groups but one.
+pub fn random_split_by_group(groups: &[usize], seed: u64) -> (Vec<usize>, Vec<usize>) {
+    let mut sizes = std::collections::BTreeMap::new();
+    groups.iter().for_each(|group| *sizes.entry(*group).or_insert(0) += 1);
+    let mut order: Vec<(usize, usize)> = sizes.into_iter().collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let wanted = groups.len() * 4 / 5;
+    let (mut trains, mut rows) = (std::collections::HashSet::new(), 0);
+    for (group, size) in &order[..order.len().saturating_sub(1)] {
+        // The last group may be large: it trains if that is nearer to four fifths.
+        if !trains.is_empty() && rows + size / 2 > wanted {
+            break;
+        }
+        trains.insert(*group);
+        rows += size;
+    }
+    (0..groups.len()).partition(|&row| trains.contains(&groups[row]))
+}
+
 /// One division in halves, class by class: the first half of each class, in the given order of rows, trains.
 pub fn halves(rows: Dealt<'_>) -> Fold {
+    if let Some(groups) = rows.groups {
+        let deal = Deal { shares: &[0.5, 0.5], first_trains: true, number: 0 };
+        let part = rows.by_group(groups, &deal);
+        let mut fold = Fold::default();
+        for (row, _, copies, _) in rows.numbered() {
+            let goes = if part[row] == 0 { &mut fold.train } else { &mut fold.valid };
+            goes.push(row, copies);
+        }
+        return fold;
+    }
     let train = train_valid_stop(rows).train;
     let mut valid = Part::default();
     let mut trained = train.rows.iter().zip(&train.copies).peekable();
@@ -147,6 +297,9 @@ pub fn halves(rows: Dealt<'_>) -> Fold {
 /// Stratified folds: within each class the copies of rows, in the given order, are dealt out in turn. There are
 /// `k`, or as many as copies if these are fewer.
 pub fn stratified(rows: Dealt<'_>, k: usize) -> Vec<Fold> {
+    if let Some(groups) = rows.groups {
+        return rows.folds_by_group(groups, k, 0);
+    }
     let k = (k as u64).min(rows.total()).max(1);
     let mut folds = vec![Fold::default(); k as usize];
     for (row, class, copies, before) in rows.numbered() {
@@ -165,6 +318,9 @@ pub fn stratified(rows: Dealt<'_>, k: usize) -> Vec<Fold> {
 /// Other stratified folds of the same rows for every `deal` but the first, 0: where copies are dealt out in turn, each
 /// turn starts at another fold. The work grows with the number of copies.
 pub fn dealt_again(rows: Dealt<'_>, k: usize, deal: u64) -> Vec<Fold> {
+    if let Some(groups) = rows.groups {
+        return rows.folds_by_group(groups, k, deal);
+    }
     let mut folds = stratified(rows, k);
     if deal == 0 {
         return folds;
@@ -187,7 +343,12 @@ pub fn dealt_again(rows: Dealt<'_>, k: usize, deal: u64) -> Vec<Fold> {
 
 /// Row numbers of `k` stratified folds of rows in a random order: for each those to train on and those to
 /// validate with.
-pub fn shuffled(class: &[usize], k: usize, seed: u64) -> Vec<(Vec<usize>, Vec<usize>)> {
+pub fn shuffled(
+    class: &[usize],
+    groups: Option<&[usize]>,
+    k: usize,
+    seed: u64,
+) -> Vec<(Vec<usize>, Vec<usize>)> {
     let (first, rest) = random_split(class.len(), seed);
     let order = [first, rest].concat();
     let shuffled: Vec<usize> = order.iter().map(|&row| class[row]).collect();
@@ -196,7 +357,10 @@ pub fn shuffled(class: &[usize], k: usize, seed: u64) -> Vec<(Vec<usize>, Vec<us
         rows.sort_unstable();
         rows
     };
-    let folds = stratified(Dealt { class: &shuffled, copies: None }, k);
+    let groups: Option<Vec<usize>> =
+        groups.map(|groups| order.iter().map(|&row| groups[row]).collect());
+    let dealt = Dealt { class: &shuffled, copies: None, groups: groups.as_deref() };
+    let folds = stratified(dealt, k);
     folds.iter().map(|fold| (back(&fold.train), back(&fold.valid))).collect()
 }
 
@@ -234,7 +398,7 @@ mod tests {
     }
 
     fn dealt(class: &[usize]) -> Dealt<'_> {
-        Dealt { class, copies: None }
+        Dealt { class, copies: None, groups: None }
     }
 
     #[test]
@@ -267,7 +431,7 @@ mod tests {
     fn folds_are_balanced_within_classes() {
         let class: Vec<usize> = (0..100).map(|i| usize::from(i % 4 == 0)).collect();
         let plain = stratified(dealt(&class), 5).into_iter().map(|f| (f.train.rows, f.valid.rows));
-        for folds in [plain.collect(), shuffled(&class, 5, 1)] {
+        for folds in [plain.collect(), shuffled(&class, None, 5, 1)] {
             let mut seen: Vec<usize> = folds.iter().flat_map(|(_, valid)| valid.clone()).collect();
             seen.sort_unstable();
             assert_eq!(seen, (0..100).collect::<Vec<_>>());
@@ -293,6 +457,84 @@ mod tests {
         }
     }
 
+    /// Forty groups of one to seven rows, most of one class each.
+    fn grouped() -> (Vec<usize>, Vec<usize>) {
+        let groups: Vec<usize> =
+            (0..40).flat_map(|g| vec![g; 1 + (mix(g as u64) % 7) as usize]).collect();
+        let class = (groups.iter().enumerate())
+            .map(|(i, &g)| usize::from(mix(g as u64) % 3 == 0 || i % 17 == 0))
+            .collect();
+        (class, groups)
+    }
+
+    #[test]
+    fn groups_are_not_divided() {
+        let (class, groups) = grouped();
+        let dealt = Dealt { class: &class, copies: None, groups: Some(&groups) };
+        let n = class.len();
+        let shares = |rows: &[usize]| {
+            [0, 1].map(|c| {
+                let count = |rows: &[usize]| rows.iter().filter(|&&i| class[i] == c).count() as f64;
+                count(rows) / count(&(0..n).collect::<Vec<_>>())
+            })
+        };
+        let check = |parts: &[&[usize]], expected: &[f64]| {
+            let mut all = parts.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..n).collect::<Vec<_>>());
+            for (a, part) in parts.iter().enumerate() {
+                for other in &parts[a + 1..] {
+                    let shared =
+                        part.iter().any(|&i| other.iter().any(|&j| groups[i] == groups[j]));
+                    assert!(!shared);
+                }
+            }
+            for (part, expected) in parts.iter().zip(expected) {
+                for share in shares(part) {
+                    assert!((share - expected).abs() < 0.12, "{share} for {expected}");
+                }
+            }
+        };
+        for k in [2, 4, 5] {
+            let mut deals = Vec::new();
+            for deal in 0..3 {
+                let folds = dealt_again(dealt, k, deal);
+                let valid: Vec<&[usize]> = folds.iter().map(|f| f.valid.rows.as_slice()).collect();
+                check(&valid, &vec![1.0 / k as f64; k]);
+                for fold in &folds {
+                    check(&[&fold.train.rows, &fold.valid.rows], &[]);
+                }
+                deals.push(folds.into_iter().map(|f| f.valid.rows).collect::<Vec<_>>());
+            }
+            assert!(deals[0] != deals[1] && deals[1] != deals[2]);
+        }
+        let split = train_valid_stop(dealt);
+        check(&[&split.train.rows, &split.valid.rows, &split.stop.rows], &[0.5, 0.25, 0.25]);
+        let half = halves(dealt);
+        check(&[&half.train.rows, &half.valid.rows], &[0.5, 0.5]);
+        for (train, valid) in shuffled(&class, Some(&groups), 5, 3) {
+            check(&[&train, &valid], &[0.8, 0.2]);
+        }
+        for seed in 0..5 {
+            let (train, test) = random_split_by_group(&groups, seed);
+            check(&[&train, &test], &[]);
+            assert!((train.len() as f64 / n as f64 - 0.8).abs() < 0.05);
+        }
+    }
+
+    #[test]
+    fn few_groups_leave_something_to_train_on() {
+        // The second class is in one group only.
+        let (class, groups) = ([0, 0, 0, 1, 0, 0], [0, 0, 1, 1, 2, 2]);
+        let dealt = Dealt { class: &class, copies: None, groups: Some(&groups) };
+        assert_eq!((dealt.units(), stratified(dealt, 10).len()), (3, 3));
+        for train in [train_valid_stop(dealt).train, halves(dealt).train] {
+            assert!(train.rows.contains(&3), "{train:?}");
+        }
+        let (train, test) = random_split_by_group(&[5, 5, 5, 5, 9], 0);
+        assert!(!train.is_empty() && !test.is_empty());
+    }
+
     /// A row of three copies is dealt as the row three times would be.
     #[test]
     fn copies_are_dealt_like_rows() {
@@ -309,7 +551,7 @@ mod tests {
             part.rows.iter().zip(&part.copies).for_each(|(&i, &c)| counts[i] += c);
             counts
         };
-        let together = Dealt { class: &class, copies: Some(&copies) };
+        let together = Dealt { class: &class, copies: Some(&copies), groups: None };
         for k in [2, 3, 5] {
             let folds = stratified(together, k).into_iter().zip(stratified(dealt(&single), k));
             for (a, b) in folds {

@@ -25,6 +25,23 @@ pub struct ReadOptions {
     pub missing: Missing,
     /// How text columns become numbers.
     pub categories: Categories,
+    /// The column, by its name or its number from 1, that says which rows belong together; see
+    /// [`Dataset::with_groups`](super::Dataset::with_groups). It is no feature. Only tables of cells can have one.
+    pub groups: Option<String>,
+}
+
+impl ReadOptions {
+    /// Refuses groups where the format has no column for them.
+    pub(super) fn refuse_groups(&self) -> Result<()> {
+        match &self.groups {
+            Some(column) => Err(Error::parameter(
+                "groups",
+                super::cell::excerpt(column),
+                "the column of a table of cells (CSV), which this file is not",
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The format of a data file.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cell::listed;
-use super::folds::content_order;
+use super::folds::content_order_by_group;
 use super::{Dataset, Kind, Sample, Scaler};
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
@@ -75,6 +75,8 @@ pub(crate) struct TrainingRows {
     pub weight: Vec<f64>,
     /// How many equal rows each stands for.
     copies: Vec<u64>,
+    /// The group of each row, if rows belong together.
+    groups: Option<Vec<usize>>,
     /// For each row, the first of the identical rows of the data set that it stands for.
     pub origin: Vec<usize>,
     /// Total weight of the rows of the largest class, without the class weight.
@@ -112,10 +114,13 @@ impl TrainingRows {
         };
         let class: Vec<usize> =
             counted.iter().map(|&i| present.partition_point(|&c| c < data.y()[i])).collect();
-        let order = content_order(&x, &class, seed);
+        let group: Option<Vec<usize>> =
+            data.groups().map(|groups| counted.iter().map(|&i| groups[i]).collect());
+        let order = content_order_by_group(&x, &class, group.as_deref(), seed);
         // In this order identical rows stand side by side.
         let same = |a: &usize, b: &usize| {
             class[*a] == class[*b]
+                && group.as_ref().is_none_or(|group| group[*a] == group[*b])
                 && (x.row(*a).iter().zip(x.row(*b)))
                     .all(|(a, b)| a == b || a.is_nan() && b.is_nan())
         };
@@ -139,6 +144,9 @@ impl TrainingRows {
             .map(|(group, weight)| if counts { *weight as u64 } else { group.len() as u64 })
             .collect();
         let mut x = x.select_rows(&merged);
+        let of_merged = |group: Vec<usize>| merged.iter().map(|&i| group[i]).collect::<Vec<_>>();
+        let groups = group.map(of_merged);
+        check_groups(groups.as_deref())?;
         let class: Vec<usize> = merged.iter().map(|&i| class[i]).collect();
         let scaler = Scaler::fit(&x, &weight, &data.schema().encoded_kinds());
         let mut totals = vec![0.0; classes.len()];
@@ -154,7 +162,18 @@ impl TrainingRows {
             ));
         }
         scaler.apply_to(&mut x);
-        Ok(Self { classes, x, scaler, class, weight, copies, origin, largest_class, class_factors })
+        Ok(Self {
+            classes,
+            x,
+            scaler,
+            class,
+            weight,
+            copies,
+            groups,
+            origin,
+            largest_class,
+            class_factors,
+        })
     }
 
     /// Rows that were drawn from more, in their order, standardised as these are.
@@ -169,6 +188,7 @@ impl TrainingRows {
             scaler,
             weight: weighed.map(|(&c, w)| w * class_factors[c]).collect(),
             copies: vec![1; class.len()],
+            groups: None,
             origin: (0..class.len()).collect(),
             largest_class: totals.iter().copied().fold(0.0, f64::max),
             class_factors: class_factors.to_vec(),
@@ -179,7 +199,12 @@ impl TrainingRows {
     /// The rows as learners see them.
     pub fn sample(&self) -> Result<Sample<'_>> {
         let sample = Sample::new(&self.x, &self.class, &self.weight, self.classes.len())?;
-        Ok(sample.with_copies(&self.copies))
+        Ok(sample.with_copies(&self.copies).with_groups(self.groups.as_deref()))
+    }
+
+    /// The group of each row, if rows belong together.
+    pub fn groups(&self) -> Option<&[usize]> {
+        self.groups.as_deref()
     }
 
     /// Number of rows, where a row that stands for several counts as these.
@@ -221,6 +246,7 @@ impl TrainingRows {
         let names = data.schema().encoded_names();
         let ignored = (data.schema().columns().iter())
             .filter(|column| column.kind == Kind::Ignored)
+            .filter(|column| data.group_column() != Some(&column.name))
             .map(|column| {
                 format!(
                     "column {} was left out: its text is different in almost every row, as names and identifiers are; it is used if categories are read as codes",
@@ -236,7 +262,33 @@ impl TrainingRows {
                     "class {name} has a single distinct row: how well it is recognised cannot be measured"
                 )
             });
-        ignored.chain(constant).chain(single).collect()
+        let in_one_group = |c: usize| {
+            let groups = self.groups.as_ref()?;
+            let mut own = groups.iter().zip(&self.class).filter(|(_, class)| **class == c);
+            let (first, _) = own.next()?;
+            own.all(|(group, _)| group == first).then(|| {
+                format!(
+                    "class {} is in a single group: how well it is recognised in others cannot be measured",
+                    self.classes[c]
+                )
+            })
+        };
+        let alone = (0..self.classes.len()).filter_map(in_one_group);
+        ignored.chain(constant).chain(single).chain(alone).collect()
+    }
+}
+
+/// Refuses a single group: nothing would be left to validate with.
+fn check_groups(groups: Option<&[usize]>) -> Result<()> {
+    match groups {
+        Some([first, rest @ ..]) if rest.iter().all(|group| group == first) => {
+            Err(Error::Data {
+                what: "all rows belong to one group, so that none are left to validate what is learned on others; at least two groups are needed"
+                    .to_owned(),
+                remedy: None,
+            })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Sample<'a> {
     weight: &'a [f64],
     /// Copies that each row stands for; none: one of each.
     copies: Option<&'a [u64]>,
+    /// Group that each row belongs to; none: every row is one of its own.
+    groups: Option<&'a [usize]>,
     classes: usize,
 }
 
@@ -47,7 +49,7 @@ impl<'a> Sample<'a> {
             Some((what, found, expected)) => {
                 Err(Error::Shape { what: what.to_owned(), found, expected })
             }
-            None => Ok(Self { x, class, weight, copies: None, classes }),
+            None => Ok(Self { x, class, weight, copies: None, groups: None, classes }),
         }
     }
 
@@ -57,9 +59,19 @@ impl<'a> Sample<'a> {
         Self { copies: Some(copies), ..self }
     }
 
+    /// The same rows, of which those of a group are always dealt into the same fold.
+    pub(crate) fn with_groups(self, groups: Option<&'a [usize]>) -> Self {
+        Self { groups, ..self }
+    }
+
+    /// The group of each row, if rows belong together.
+    pub(crate) fn groups(&self) -> Option<&'a [usize]> {
+        self.groups
+    }
+
     /// How the rows are dealt into folds.
     pub(crate) fn dealt(&self) -> Dealt<'a> {
-        Dealt { class: self.class, copies: self.copies }
+        Dealt { class: self.class, copies: self.copies, groups: self.groups }
     }
 
     /// The rows. // (n, d)
@@ -151,7 +163,9 @@ impl<'a> Sample<'a> {
     pub(crate) fn select(&self, part: &Part) -> OwnedSample {
         let LabelledRows { class, weight, .. } = self.part(part);
         let x = self.x.select_rows(&part.rows);
-        OwnedSample { x, class, weight, copies: part.copies.clone(), classes: self.classes }
+        let groups = self.groups.map(|groups| part.rows.iter().map(|&i| groups[i]).collect());
+        let (copies, classes) = (part.copies.clone(), self.classes);
+        OwnedSample { x, class, weight, copies, groups, classes }
     }
 }
 
@@ -161,6 +175,7 @@ pub(crate) struct OwnedSample {
     class: Vec<usize>,
     weight: Vec<f64>,
     copies: Vec<u64>,
+    groups: Option<Vec<usize>>,
     classes: usize,
 }
 
@@ -173,7 +188,7 @@ impl OwnedSample {
     /// The rows as learners see them.
     pub fn sample(&self) -> Result<Sample<'_>> {
         let sample = Sample::new(&self.x, &self.class, &self.weight, self.classes)?;
-        Ok(sample.with_copies(&self.copies))
+        Ok(sample.with_copies(&self.copies).with_groups(self.groups.as_deref()))
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::Model;
-use crate::data::{Dataset, folds};
+use crate::data::Dataset;
+use crate::data::folds::{self, Dealt};
 use crate::error::{Error, Result};
 use crate::method::Method;
 
@@ -20,7 +21,7 @@ pub struct CrossValidation {
 }
 
 /// Fits a method on all rows but those of one fold and predicts these, for each of `k` folds in turn. The folds
-/// are stratified and random, and the same for every method.
+/// are stratified and random, and the same for every method. Rows of a group ([`Dataset::with_groups`]) are in one fold.
 ///
 /// ```
 /// use svml::{Generator, Method, Svml, cross_validate};
@@ -37,15 +38,17 @@ pub fn cross_validate(
     method: impl Into<Method>,
     k: usize,
 ) -> Result<CrossValidation> {
-    if !(2..=data.rows()).contains(&k) {
-        let bound = format!("between 2 and the number of rows, {}", data.rows());
+    let dealt = Dealt { class: data.y(), copies: None, groups: data.groups() };
+    let (units, what) = (dealt.units(), data.groups().map_or("rows", |_| "groups"));
+    if !(2..=units).contains(&(k as u64)) {
+        let bound = format!("between 2 and the number of {what}, {units}");
         return Err(Error::parameter("folds", k, bound));
     }
     let method = method.into();
     let mut predicted = vec![0; data.rows()];
     let mut fold_error_rates = Vec::with_capacity(k);
     let (mut wrong, mut total) = (0.0, 0.0);
-    for (train, rows) in folds::shuffled(data.y(), k, 0) {
+    for (train, rows) in folds::shuffled(data.y(), data.groups(), k, 0) {
         if rows.is_empty() {
             continue;
         }

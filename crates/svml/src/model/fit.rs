@@ -12,7 +12,7 @@ use crate::data::prepare::TrainingRows;
 use crate::data::{ClassWeight, Dataset, Sample};
 use crate::error::{Error, Result};
 use crate::grid_search::{GridSearch, grid_search};
-use crate::landmarks::Guess;
+use crate::landmarks::{Guess, PART};
 use crate::learners::Learner;
 use crate::linalg::Matrix;
 use crate::method::{AnyLearner, Fixed, Knn, Method};
@@ -66,7 +66,18 @@ impl Model {
 
 fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -> Result<Model> {
     let all_present = data.class_counts().iter().all(|count| *count > 0);
+    if data.groups().is_some() && params.criterion == Criterion::LeaveOneOut {
+        let bound = "k_fold or hold_out where rows belong to groups: one that is left out alone is validated by its group";
+        return Err(Error::parameter("criterion", params.criterion, bound));
+    }
     if all_present && are_learned_from_in_parts(data.rows(), params) {
+        if data.groups().is_some() {
+            let bound = format!(
+                "left out with more than {} rows, which are learned from in parts, or rows taken out to have fewer",
+                2 * PART
+            );
+            return Err(Error::parameter("groups", format!("for {} rows", data.rows()), bound));
+        }
         return many_rows::fit_here(data, method, params, run);
     }
     let rows = TrainingRows::new(data, &params.class_weight, params.seed)?;

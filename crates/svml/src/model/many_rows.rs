@@ -194,7 +194,8 @@ impl ManyRows<'_> {
         };
         let extremes = (columns.low.as_slice(), columns.high.as_slice());
         let scaler = Scaler::of_sums(extremes, &most_frequent, &kinds, moments)?;
-        let class_factors = params.class_weight.factors(self.classes, self.classes, &columns.weight)?;
+        let class_factors =
+            params.class_weight.factors(self.classes, self.classes, &columns.weight)?;
 
         let total: u64 = columns.rows.iter().sum();
         let count: Vec<usize> = (columns.rows.iter())

@@ -155,8 +155,8 @@ pub enum Scores<'a> {
 ///
 /// [`Measures::intervals`] are 95 % intervals, for rows drawn at random: Wilson's for the error, and for the others between
 /// quantiles of resamples of all rows with replacement, not class by class, because how many rows of each class there are is
-/// chance as well. In a simulation with 200 rows, a fifth of them of the second class, 2,000 times, the intervals held the
-/// true value in COVERAGE.
+/// chance as well. In a simulation of 200 rows, a fifth of them of the second class, they held the true value in 93 to 95 of
+/// 100 cases (of 1,000 rows in 94 to 95), those of the calibration error in 87 to 90.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Measures {
@@ -365,20 +365,20 @@ impl Ranked {
     fn auc_and_precision(&self, copies: &[u32]) -> (Option<f64>, Option<f64>) {
         let (mut above, mut below) = (0.0, 0.0);
         let (mut ordered, mut precision) = (0.0, 0.0);
-        let (mut here_positive, mut here_negative) = (0_u64, 0_u64);
+        let (mut here, mut positive) = (0_u64, 0_u64);
         for placed in &self.0 {
             let count = u64::from(copies[placed.row as usize]);
-            match placed.is_positive {
-                true => here_positive += count,
-                false => here_negative += count,
-            }
-            if placed.is_last && here_positive + here_negative > 0 {
-                let (p, n) = (here_positive as f64, here_negative as f64);
+            here += count;
+            positive += count * u64::from(placed.is_positive);
+            if placed.is_last {
+                let (p, n) = (positive as f64, (here - positive) as f64);
                 ordered += n * (above + 0.5 * p);
                 above += p;
                 below += n;
-                precision += p * (above / (above + below));
-                (here_positive, here_negative) = (0, 0);
+                if positive > 0 {
+                    precision += p * (above / (above + below));
+                }
+                (here, positive) = (0, 0);
             }
         }
         let auc = (above > 0.0 && below > 0.0).then(|| ordered / (above * below));
@@ -523,7 +523,7 @@ impl Judged {
             auc,
             precision,
             f1,
-            Some(mcc),
+            mcc,
             brier,
             log_loss,
             calibration,
@@ -566,14 +566,16 @@ impl Judged {
     fn intervals(&self, found: [Option<f64>; 9]) -> BTreeMap<Measure, [f64; 2]> {
         let n = self.cell.len();
         let passes = self.rankings.len() + usize::from(self.sureness.is_some());
-        let resamples =
-            (WORK / (n * passes.max(1)).max(1)).clamp(FEWEST_RESAMPLES, MOST_RESAMPLES);
+        let resamples = (WORK / (n * passes.max(1)).max(1)).clamp(FEWEST_RESAMPLES, MOST_RESAMPLES);
         let drawn: Vec<[Option<f64>; 9]> = (0..resamples)
             .into_par_iter()
-            .map_init(|| vec![0_u32; n], |copies, k| {
-                draw(copies, k as u64);
-                self.values(copies).0
-            })
+            .map_init(
+                || vec![0_u32; n],
+                |copies, k| {
+                    draw(copies, k as u64);
+                    self.values(copies).0
+                },
+            )
             .collect();
         let mut intervals = BTreeMap::new();
         for (place, measure) in Measure::ALL.into_iter().enumerate() {
@@ -665,7 +667,8 @@ pub(super) struct Table {
     pub error: f64,
     pub balanced_error: f64,
     pub f1: Option<f64>,
-    pub mcc: f64,
+    /// None where one class has all rows, or all predictions.
+    pub mcc: Option<f64>,
 }
 
 impl Table {
@@ -686,7 +689,7 @@ impl Table {
         let of_predicted = rows * rows - sum(|c| (c.predicted as f64).powi(2));
         let of_truth = rows * rows - sum(|c| (c.rows as f64).powi(2));
         let scale = of_predicted * of_truth;
-        let mcc = if scale > 0.0 { (right * rows - both) / scale.sqrt() } else { 0.0 };
+        let mcc = (scale > 0.0).then(|| (right * rows - both) / scale.sqrt());
         let error = (rows - right) / rows;
         Self { error, balanced_error: balanced_error.unwrap_or_default(), f1, mcc }
     }
@@ -827,7 +830,8 @@ fn lines(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>]) -> fmt::Result {
 /// Tables for people: the measures with their intervals, the classes, the confusion matrix.
 impl fmt::Display for Measures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = vec![vec![String::new(), self.rows.to_string() + " rows", "95 % interval".to_owned()]];
+        let mut table =
+            vec![vec![String::new(), self.rows.to_string() + " rows", "95 % interval".to_owned()]];
         for measure in Measure::ALL {
             let Some(value) = self.value(measure) else { continue };
             let interval = self.intervals.get(&measure).map_or_else(
@@ -839,7 +843,10 @@ impl fmt::Display for Measures {
         lines(f, &table)?;
         match &self.positive {
             Some(class) if self.brier.is_some() => {
-                writeln!(f, "Average precision, F1 and the Brier score are those of the class {class}.")?;
+                writeln!(
+                    f,
+                    "Average precision, F1 and the Brier score are those of the class {class}."
+                )?;
             }
             Some(class) => writeln!(f, "F1 is that of the class {class}.")?,
             None => writeln!(
@@ -865,7 +872,10 @@ impl fmt::Display for Measures {
         }
         writeln!(f)?;
         lines(f, &table)?;
-        writeln!(f, "\nConfusion matrix (down: the class of the rows, across: the class predicted)")?;
+        writeln!(
+            f,
+            "\nConfusion matrix (down: the class of the rows, across: the class predicted)"
+        )?;
         let names: Vec<String> = self.classes.iter().map(|name| short(name)).collect();
         let head = std::iter::once(String::new()).chain(names.iter().cloned());
         let mut table: Vec<Vec<String>> = vec![head.collect()];
@@ -899,10 +909,11 @@ mod tests {
 
     /// Rows with ties among their probabilities, in three classes.
     fn example(n: usize, classes: usize) -> (Vec<usize>, Vec<usize>, Matrix) {
-        let truth: Vec<usize> = (0..n).map(|i| (random(i as u64) * classes as f64) as usize).collect();
+        let truth: Vec<usize> =
+            (0..n).map(|i| (random(i as u64) * classes as f64) as usize).collect();
         let mut p = Matrix::from_fn(n, classes, |i, c| {
             let noise = random((7 + i * classes + c) as u64 + 1_000_000);
-            ((noise + f64::from(u8::from(truth[i] == c))) * 8.0).ceil()
+            ((noise + 0.4 * f64::from(u8::from(truth[i] == c))) * 8.0).ceil()
         });
         for i in 0..n {
             let sum: f64 = p.row(i).iter().sum();
@@ -1043,7 +1054,8 @@ mod tests {
 
         // Two bins of equal count: 20 rows of 0.9, of which 15 are right, and 20 of 0.6, of which 14 are.
         let p = Matrix::from_fn(40, 2, |i, c| [[0.1, 0.9], [0.4, 0.6]][i / 20][c]);
-        let truth: Vec<usize> = (0..40).map(|i| usize::from(i < 15 || (20..34).contains(&i))).collect();
+        let truth: Vec<usize> =
+            (0..40).map(|i| usize::from(i < 15 || (20..34).contains(&i))).collect();
         let m = Measures::of(&names(2), &truth, &[1; 40], Scores::Probabilities(&p), 1).unwrap();
         assert!((m.calibration_error.unwrap() - (0.15 + 0.1) / 2.0).abs() < 1e-12);
         // Rows that cannot be told apart are not.
@@ -1058,7 +1070,8 @@ mod tests {
     fn the_class_that_is_asked_about_may_be_the_first() {
         let (truth, predicted, p) = example(80, 2);
         let of = |positive| {
-            Measures::of(&names(2), &truth, &predicted, Scores::Probabilities(&p), positive).unwrap()
+            Measures::of(&names(2), &truth, &predicted, Scores::Probabilities(&p), positive)
+                .unwrap()
         };
         let (first, second) = (of(0), of(1));
         assert_eq!(first.f1, second.per_class[0].f1);
@@ -1092,7 +1105,10 @@ mod tests {
         assert_eq!(one.intervals.len(), Measure::ALL.len());
         for (measure, [low, high]) in &one.intervals {
             let value = one.value(*measure).unwrap();
-            assert!(low < high && *low <= value && value <= *high, "{measure} {low} {value} {high}");
+            assert!(
+                low < high && *low <= value && value <= *high,
+                "{measure} {low} {value} {high}"
+            );
         }
     }
 
@@ -1119,7 +1135,9 @@ mod tests {
         let fewer = p.select_rows(&[0, 1]);
         assert!(of(&truth, &predicted, Scores::Decision(&fewer), 1).contains("scores"));
         let wrong = Matrix::from_fn(10, 2, |_, c| c as f64 * 1.5);
-        assert!(of(&truth, &predicted, Scores::Probabilities(&wrong), 1).contains("between 0 and 1"));
+        assert!(
+            of(&truth, &predicted, Scores::Probabilities(&wrong), 1).contains("between 0 and 1")
+        );
     }
 
     #[test]
@@ -1153,6 +1171,9 @@ mod tests {
             let predicted: Vec<usize> = p.iter().map(|p| usize::from(*p >= 0.5)).collect();
             Measures::of(&names(2), &truth, &predicted, Scores::Probabilities(&matrix), 1).unwrap()
         };
+        let started = std::time::Instant::now();
+        rows(100_000, 7);
+        println!("100000 rows: {:.2} s", started.elapsed().as_secs_f64());
         let truth = rows(2_000_000, 1);
         for n in [200, 1000] {
             let mut held = [0_usize; 9];
@@ -1168,7 +1189,11 @@ mod tests {
             }
             for (k, measure) in Measure::ALL.into_iter().enumerate() {
                 let value = truth.value(measure).unwrap();
-                println!("{n} {measure} {value:.4} {:.3} of {}", held[k] as f64 / told[k] as f64, told[k]);
+                println!(
+                    "{n} {measure} {value:.4} {:.3} of {}",
+                    held[k] as f64 / told[k] as f64,
+                    told[k]
+                );
             }
         }
     }

@@ -5,9 +5,9 @@ use rayon::prelude::*;
 
 use crate::calibrate;
 use crate::data::prepare::TrainingRows;
-use crate::data::{folds, pairs};
+use crate::data::{Sample, folds, pairs};
 use crate::error::Result;
-use crate::kernel;
+use crate::kernel::{self, Gram};
 use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem};
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
@@ -18,6 +18,8 @@ use crate::svm::BinarySvm;
 /// Rows whose decision values without them fix the temperature; more make no difference to one
 /// parameter.
 const CALIBRATION_ROWS: usize = 1000;
+/// Folds of groups for the same.
+const CALIBRATION_FOLDS: usize = 5;
 
 /// Relative to the objective, what another Newton step of SVMs on landmarks may gain.
 pub(super) const FINAL_TOLERANCE: f64 = 1e-12;
@@ -86,6 +88,10 @@ impl FinalSvms {
         let residual = trained.iter().map(|pair| pair.residual).fold(0.0, f64::max);
         if !calibrate {
             return Ok(Self { svms, residual, temperature: None });
+        }
+        if rows.groups().is_some() {
+            let temperature = Some(by_group(&sample, rows, gram, cost)?);
+            return Ok(Self { svms, residual, temperature });
         }
         // For rows outside its two classes an SVM's output is already out of sample; for its own rows the
         // leave-one-out output is taken.
@@ -190,6 +196,25 @@ fn outputs_at_all(rows: &TrainingRows, setting: Setting<'_>, svms: &[BinarySvm])
     let mapped = metric.transform(&rows.x.select_rows(&pairwise.support));
     let all: Vec<usize> = (0..rows.x.rows()).collect();
     pairwise.outputs_at(kernel, metric, &rows.x, &all, &mapped)
+}
+
+/// Where rows belong to groups, one that is left out alone is known by the others of its group: folds of whole groups are
+/// asked in its place.
+fn by_group(sample: &Sample<'_>, rows: &TrainingRows, gram: &dyn Gram, cost: f64) -> Result<f64> {
+    let folds = folds::stratified(sample.dealt(), CALIBRATION_FOLDS);
+    let asked: Vec<Matrix> = (folds.par_iter())
+        .map(|fold| {
+            let train = sample.part(&fold.train);
+            let svms = (pairs(sample.classes()).into_iter())
+                .map(|pair| Ok(solve_pair(gram, &train.of_pair(pair), cost, None)?.svm))
+                .collect::<Result<Vec<BinarySvm>>>()?;
+            Ok(outputs(gram, &fold.valid.rows, &svms))
+        })
+        .collect::<Result<_>>()?;
+    let at: Vec<usize> = folds.iter().flat_map(|fold| fold.valid.rows.iter().copied()).collect();
+    let values = asked.iter().flat_map(|h| h.as_slice().iter().copied()).collect();
+    let values = Matrix::new(at.len(), pairs(sample.classes()).len(), values)?;
+    Ok(temperature(rows, &values, &at))
 }
 
 fn temperature(rows: &TrainingRows, outputs: &Matrix, at: &[usize]) -> f64 {

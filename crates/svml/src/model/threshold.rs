@@ -54,7 +54,8 @@ impl FromStr for Goal {
 
     /// `f1`, `balanced_error`, `mcc`, or `cost=FP:FN` such as `cost=1:5`.
     fn from_str(text: &str) -> Result<Self> {
-        let cost = |text: &str| text.trim().parse().ok().filter(|c: &f64| c.is_finite() && *c > 0.0);
+        let cost =
+            |text: &str| text.trim().parse().ok().filter(|c: &f64| c.is_finite() && *c > 0.0);
         let costs = || {
             let (positive, negative) = text.strip_prefix("cost=")?.split_once(':')?;
             Some(Self::Cost { false_positive: cost(positive)?, false_negative: cost(negative)? })
@@ -81,7 +82,7 @@ impl Goal {
         match self {
             Self::F1 => table.f1.unwrap_or(0.0),
             Self::BalancedError => -table.balanced_error,
-            Self::Mcc => table.mcc,
+            Self::Mcc => table.mcc.unwrap_or(0.0),
             Self::Cost { false_positive, false_negative } => {
                 -(false_positive * confusion[1] as f64 + false_negative * confusion[2] as f64)
             }
@@ -206,9 +207,8 @@ mod tests {
         let random = |at: u64| (mix(at) % 50) as f64 / 49.0;
         for seed in 0..20 {
             let p: Vec<f64> = (0..60).map(|i| random(seed * 1000 + i)).collect();
-            let of: Vec<bool> = (0..60)
-                .map(|i| random(500 + seed * 1000 + i) < p[i as usize].powi(2))
-                .collect();
+            let of: Vec<bool> =
+                (0..60).map(|i| random(500 + seed * 1000 + i) < p[i as usize].powi(2)).collect();
             let confusion = |at: f64| {
                 let mut counts = [0; 4];
                 for (&p, &of) in p.iter().zip(&of) {
@@ -251,7 +251,9 @@ mod tests {
         for text in ["f1", "balanced_error", "mcc", "cost=1:5", "cost=0.5:2"] {
             assert_eq!(text.parse::<Goal>().unwrap().to_string(), text);
         }
-        for text in ["accuracy", "cost", "cost=1", "cost=0:1", "cost=1:-1", "cost=a:b", "cost=inf:1"] {
+        for text in
+            ["accuracy", "cost", "cost=1", "cost=0:1", "cost=1:-1", "cost=a:b", "cost=inf:1"]
+        {
             let error = text.parse::<Goal>().unwrap_err().to_string();
             assert!(error.contains("cost=FP:FN"), "{error}");
         }

@@ -411,6 +411,22 @@ impl<'a> Halves<'a> {
         rows.iter().map(|row| row.weight).sum::<f64>().powi(2) / squares
     }
 
+    /// The standard error of the error. Rows of a group err together: their sums scatter, not they.
+    pub fn standard_error(&self, outputs: &Matrix) -> f64 {
+        let wrong = self.wrong(outputs);
+        let error = wrong.mean();
+        let Some(groups) = self.sample.groups() else {
+            return (error * (1.0 - error) / self.effective_rows()).sqrt();
+        };
+        let mut sums = std::collections::BTreeMap::new();
+        for (row, value) in self.asked.index.iter().zip(&wrong.0) {
+            *sums.entry(groups[*row]).or_insert(0.0) += value.weight * (value.value - error);
+        }
+        let count = sums.len() as f64;
+        let squares: f64 = sums.values().map(|sum| sum * sum).sum();
+        (squares * count / (count - 1.0).max(1.0)).sqrt() / wrong.total()
+    }
+
     /// Values for the rows that are asked, in their order.
     fn values(&self, values: impl Iterator<Item = f64>) -> RowValues {
         let quarters = (0..self.count()).flat_map(|half| self.asked_quarters(half));

@@ -548,7 +548,7 @@ impl Honest {
             error,
             log_loss: halves.log_losses(outputs, temperature).mean(),
             guessing: halves.guessing(),
-            standard_error: (error * (1.0 - error) / rows).sqrt(),
+            standard_error: halves.standard_error(outputs),
             temperature,
             put_aside: false,
         }

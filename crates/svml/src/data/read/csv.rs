@@ -11,6 +11,7 @@ use super::source::Input;
 use super::table::{Cell, Content, Table, names_by_place, names_of};
 use crate::data::cell::excerpt;
 use crate::data::coding::{check_width, kind_of, no_such_column};
+use crate::data::dataset::Groups;
 use crate::data::options::{Categories, Format, Missing, ReadOptions, Target};
 use crate::data::schema::{Column, Kind, Schema, TargetColumn};
 use crate::data::{Dataset, labels};
@@ -20,7 +21,12 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec
     // Labels are texts; where they are, the first row tells, whether it holds names or not.
     let labels = |first: &[String]| {
         let names = [names_of(first), names_by_place(first.len())];
-        names.iter().filter_map(|names| find_target(names, &options.target).ok()).collect()
+        let groups = options.groups.clone().map(Target::Column);
+        let wanted = std::iter::once(&options.target).chain(&groups);
+        let places = wanted.flat_map(|column| {
+            names.iter().filter_map(|names| find_target(names, column).ok()).collect::<Vec<_>>()
+        });
+        places.collect()
     };
     let mut table = Table::read(input, options.delimiter, options.header, labels)?;
     let header = options.header.unwrap_or_else(|| table.has_header());
@@ -46,12 +52,17 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec
     let target = find_target(&names, &options.target)?;
     let features: Vec<usize> = (0..table.width()).filter(|&j| j != target).collect();
     let rows = usable_rows(&table, first, &names, target, options.missing)?;
+    let group_column = find_groups(&names, target, options.groups.as_deref())?;
+    let groups = group_column.map(|j| groups(&table, &rows, &names, j)).transpose()?;
 
     let columns = features
         .iter()
         .map(|&j| Column {
             name: names[j].clone(),
-            kind: kind(&table, &rows, j, options.categories),
+            kind: match group_column {
+                Some(column) if column == j => Kind::Ignored,
+                _ => kind(&table, &rows, j, options.categories),
+            },
         })
         .collect();
     let labels = labels::encode(rows.iter().map(|&i| table.cell(i, target)));
@@ -66,11 +77,18 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec
         missing: options.missing,
         format: Format::Csv,
     };
+    if group_column.is_some() && schema.width() == 0 && schema.columns.len() == 1 {
+        return Err(Error::Data {
+            what: "besides the classes and the groups there is no column to learn from".to_owned(),
+            remedy: None,
+        });
+    }
     check_width(&schema)?;
-    let suspects = suspects(&table, header, target);
+    let mut suspects = suspects(&table, header, target);
+    suspects.retain(|suspect| group_column.is_none_or(|j| suspect.column != names[j]));
     let x = encode(table, &rows, &features, &schema.columns, options.missing)?;
     let weights = vec![1.0; x.rows()];
-    Ok((Dataset { x, y: labels.y, classes: labels.classes, schema, weights }, suspects))
+    Ok((Dataset { x, y: labels.y, classes: labels.classes, schema, weights, groups }, suspects))
 }
 
 fn check_distinct(names: &[String], line: usize) -> Result<()> {
@@ -105,6 +123,30 @@ pub(super) fn find_target(names: &[String], target: &Target) -> Result<usize> {
         Ok(number) if (1..=names.len()).contains(&number) => Ok(number - 1),
         _ => Err(no_such_column(wanted, names)),
     }
+}
+
+/// The place of the column of groups, which cannot be the target.
+fn find_groups(names: &[String], target: usize, wanted: Option<&str>) -> Result<Option<usize>> {
+    let Some(wanted) = wanted else { return Ok(None) };
+    let found = find_target(names, &Target::Column(wanted.to_owned()))?;
+    match found == target {
+        true => Err(Error::parameter(
+            "groups",
+            excerpt(wanted),
+            "another column than that of the classes",
+        )),
+        false => Ok(Some(found)),
+    }
+}
+
+/// The groups of some rows, which all must have one.
+fn groups(table: &Table, rows: &[usize], names: &[String], column: usize) -> Result<Groups> {
+    let of_row = |&row: &usize| match table.is_missing(row, column) {
+        true => Err(Error::Missing { row: table.line(row), column: excerpt(&names[column]) }),
+        false => Ok(table.cell(row, column)),
+    };
+    let of_rows: Vec<&str> = rows.iter().map(of_row).collect::<Result<_>>()?;
+    Ok(Groups::named(&of_rows, Some(names[column].clone())))
 }
 
 /// The rows that are kept. Only under [`Missing::Impute`] can they hold missing values, never in the target.

@@ -58,6 +58,7 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
             "left out for a LIBSVM file, where the label is the first number of each line",
         ));
     }
+    options.refuse_groups()?;
     let survey = Survey::of(input)?;
     let count = survey.rows.iter().sum();
     let dense = check_dense(count, survey.width);
@@ -82,7 +83,7 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
     let mut schema = Schema::of_numbers(names, target, Format::Libsvm);
     schema.missing = options.missing;
     let weights = vec![1.0; x.rows()];
-    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema, weights })
+    Ok(Dataset { x, y: labels.y, classes: labels.classes, schema, weights, groups: None })
 }
 
 /// Reads rows of `width` columns; entries of larger index are left out. Labels are returned if every row has a

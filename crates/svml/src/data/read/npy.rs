@@ -331,6 +331,7 @@ fn unquoted(text: &str) -> Option<&str> {
 
 /// Reads an array as training data.
 pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
+    options.refuse_groups()?;
     let array = Array::open(input)?;
     if array.rows == 0 {
         return Err(Error::NoRows(String::new()));
@@ -378,7 +379,8 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
     let schema =
         Schema::of_numbers(features.into_iter().map(str::to_owned).collect(), target, Format::Csv);
     let weights = vec![1.0; x.rows()];
-    Dataset { x, y: found.y, classes: found.classes, schema, weights }.with_missing(options.missing)
+    let data = Dataset { x, y: found.y, classes: found.classes, schema, weights, groups: None };
+    data.with_missing(options.missing)
 }
 
 #[cfg(test)]
