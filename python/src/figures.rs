@@ -3,7 +3,8 @@
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use svml::figures::{Bin, Map, MetricMatrix, Point, Relevance, Reliability, Trace};
+use svml::figures::{Bin, Map, MetricMatrix, Point, Relevance, Reliability, Trace, Waterfall};
+use svml::{Alike, Explanation};
 
 use crate::convert::array;
 
@@ -97,4 +98,54 @@ pub fn reliability<'py>(py: Python<'py>, reliability: Reliability) -> PyResult<B
     figure.set_item("high", of(|bin| bin.interval[1]))?;
     figure.set_item("counts", reliability.counts.into_pyarray(py))?;
     Ok(figure)
+}
+
+/// The contributions of columns, and what the rows hold there as texts.
+pub fn explanation<'py>(
+    py: Python<'py>,
+    why: Explanation,
+    cells: Vec<Vec<String>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let between: Vec<usize> = why.between.iter().flatten().copied().collect();
+    let rows = why.between.len();
+    let found = PyDict::new(py);
+    found.set_item("columns", &why.columns)?;
+    found.set_item("contributions", array(py, why.contributions)?)?;
+    found.set_item("output", why.output.into_pyarray(py))?;
+    found.set_item("base", why.base.into_pyarray(py))?;
+    found.set_item("between", between.into_pyarray(py).reshape([rows, 2])?)?;
+    found.set_item("cells", cells)?;
+    Ok(found)
+}
+
+/// The training rows that are like some rows, the same number for each of them.
+pub fn alike<'py>(py: Python<'py>, found: Vec<Vec<Alike>>) -> PyResult<Bound<'py, PyDict>> {
+    let shape = [found.len(), found.first().map_or(0, Vec::len)];
+    let all: Vec<Alike> = found.into_iter().flatten().collect();
+    let numbers = |of: fn(&Alike) -> usize| -> PyResult<Bound<'py, PyArray2<usize>>> {
+        all.iter().map(of).collect::<Vec<usize>>().into_pyarray(py).reshape(shape)
+    };
+    let values = |of: fn(&Alike) -> f64| -> PyResult<Bound<'py, PyArray2<f64>>> {
+        all.iter().map(of).collect::<Vec<f64>>().into_pyarray(py).reshape(shape)
+    };
+    let arrays = PyDict::new(py);
+    arrays.set_item("row", numbers(|alike| alike.row)?)?;
+    arrays.set_item("class", numbers(|alike| alike.class)?)?;
+    arrays.set_item("distance", values(|alike| alike.distance)?)?;
+    arrays.set_item("pull", values(|alike| alike.pull)?)?;
+    Ok(arrays)
+}
+
+/// Why one row is classified as it is.
+pub fn waterfall<'py>(py: Python<'py>, figure: Waterfall) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("columns", figure.columns)?;
+    found.set_item("values", figure.values)?;
+    found.set_item("contributions", figure.contributions.into_pyarray(py))?;
+    found.set_item("others", figure.others)?;
+    found.set_item("rest", figure.rest)?;
+    found.set_item("base", figure.base)?;
+    found.set_item("output", figure.output)?;
+    found.set_item("between", figure.between.to_vec())?;
+    Ok(found)
 }

@@ -24,7 +24,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyType};
 use serde_json::{Map as JsonMap, Value, json};
 use svml::data::Missing;
-use svml::figures::{Map, MetricMatrix, Relevance, Reliability, Trace};
+use svml::figures::{Map, MetricMatrix, Relevance, Reliability, Trace, Waterfall};
 use svml::{Dataset, Matrix, Measures, Method, Run, Scores, Step};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
@@ -258,6 +258,77 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         array(py, self.ask(py, &x, threads, svml::Model::transform)?)
+    }
+
+    /// What each column contributes to the decision about each row, compared with a reference row or with the mean of
+    /// the training rows.
+    #[pyo3(signature = (x, reference, threads))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'py>,
+        reference: Option<Rows<'py>>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let reference = reference.map(|rows| matrix(&rows)).transpose()?;
+        let (why, cells) = self.ask(py, &x, threads, move |model, x| {
+            let reference = reference.as_ref().map(|rows| rows.row(0));
+            let cells: Vec<Vec<String>> =
+                x.iter_rows().map(|row| model.schema().cells(row)).collect();
+            Ok((model.explain(x, reference)?, cells))
+        })?;
+        figures::explanation(py, why, cells)
+    }
+
+    /// The same model with its training rows, whose classes `y` are places in `classes`.
+    fn keep_rows(
+        &self,
+        py: Python<'_>,
+        x: Rows<'_>,
+        y: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<Self> {
+        let classes: Vec<usize> = y.as_array().iter().map(|&c| c.max(0) as usize).collect();
+        let kept = self.ask(py, &x, 1, move |model, x| {
+            let mut model = model.clone();
+            model.keep_rows(x, &classes)?;
+            Ok(model)
+        })?;
+        Ok(kept.into())
+    }
+
+    /// Whether the model holds its training rows.
+    #[getter]
+    fn keeps_rows(&self) -> bool {
+        self.inner.keeps_rows()
+    }
+
+    /// The training rows that are most like each row, as arrays with a row for each of these.
+    fn alike<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'py>,
+        count: usize,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        figures::alike(py, self.ask(py, &x, threads, move |model, x| model.alike(x, count))?)
+    }
+
+    /// What each column contributes to the decision about one row, the largest contributions first.
+    #[pyo3(signature = (x, reference, most, threads))]
+    fn waterfall<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'py>,
+        reference: Option<Rows<'py>>,
+        most: usize,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let reference = reference.map(|rows| matrix(&rows)).transpose()?;
+        let figure = self.ask(py, &x, threads, move |model, x| {
+            let reference = reference.as_ref().map(|rows| rows.row(0));
+            Waterfall::new(model, x.row(0), reference, most)
+        })?;
+        figures::waterfall(py, figure)
     }
 
     /// The map of rows in two dimensions.

@@ -15,11 +15,20 @@ True
 
 `SVMLClassifier` classifies and transforms. `SVML`, `NCA`, `LMNN` and `ITML` are transformers, for use before another
 classifier. `MapDisplay`, `TraceDisplay`, `MetricDisplay`, `RelevanceDisplay` and `ReliabilityDisplay` draw what was
-learned. `measures` says how good predictions are. `load` reads a model file, which is the same for this package, the command ``svml`` and the Rust library.
+learned, `WaterfallDisplay` why a row is classified as it is. `measures` says how good predictions are. `load` reads a
+model file, which is the same for this package, the command ``svml`` and the Rust library.
 """
 
 from svml._base import InvalidParameterError
-from svml._displays import MapDisplay, MetricDisplay, RelevanceDisplay, ReliabilityDisplay, TraceDisplay
+from svml._displays import (
+    MapDisplay,
+    MetricDisplay,
+    RelevanceDisplay,
+    ReliabilityDisplay,
+    TraceDisplay,
+    WaterfallDisplay,
+)
+from svml._explain import Alike, Explanation
 from svml._itml import ITML
 from svml._lmnn import LMNN
 from svml._load import load
@@ -28,6 +37,8 @@ from svml._nca import NCA
 from svml._svml import SVML, SVMLClassifier
 
 __all__ = [
+    "Alike",
+    "Explanation",
     "ITML",
     "InvalidParameterError",
     "LMNN",
@@ -39,6 +50,7 @@ __all__ = [
     "SVML",
     "SVMLClassifier",
     "TraceDisplay",
+    "WaterfallDisplay",
     "load",
     "measures",
 ]

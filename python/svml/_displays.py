@@ -677,3 +677,123 @@ class ReliabilityDisplay:
         axes[1].set(xlim=(0, 1), ylabel="rows", xlabel=f"probability of: {found['event']}")
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
+
+
+class WaterfallDisplay:
+    """Why one row is classified as it is: the way from the decision about a reference row to that about the row.
+
+    Each bar is what a column contributes; what points to the right speaks for the second of two classes. Create it with
+    `from_estimator`.
+
+    Attributes
+    ----------
+    waterfall : dict
+        The numbers: ``columns`` with their ``values`` in the row and their ``contributions``, the largest first; the
+        number of the ``others`` and what these contribute together, ``rest``; ``base``, ``output``, and the two classes
+        that it is ``between``.
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn on.
+
+    See Also
+    --------
+    SVMLClassifier.explain : The contributions to many rows.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from svml import SVMLClassifier, WaterfallDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = SVMLClassifier().fit(X[::2], y[::2])
+    >>> display = WaterfallDisplay.from_estimator(model, X.iloc[[1]])
+    >>> len(display.waterfall["columns"])
+    10
+    """
+
+    def __init__(self, waterfall: dict[str, Any]) -> None:
+        self.waterfall = waterfall
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, reference: Any = None, max_columns: int = 10, ax: Any = None
+    ) -> WaterfallDisplay:
+        """Explain one row and draw it.
+
+        Parameters
+        ----------
+        estimator : SVMLClassifier
+            A fitted estimator.
+        X : {array-like, frame} of shape (1, n_features)
+            The row, such as ``X.iloc[[7]]``.
+        reference : {array-like, frame} of shape (1, n_features), default=None
+            The row that it is compared with; None is the mean of the training rows.
+        max_columns : int, default=10
+            Most columns that are listed one by one.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+
+        Returns
+        -------
+        display : WaterfallDisplay
+            The picture.
+        """
+        row = _checked(estimator)._rows(X)
+        other = None if reference is None else estimator._rows(reference)
+        for name, rows in (("X", row), ("reference", other)):
+            if rows is not None and len(rows) != 1:
+                raise ValueError(f"{name} must be one row, such as X.iloc[[7]] or X[[7]]; {len(rows)} were given")
+        figure = estimator._model.waterfall(row, other, max_columns, estimator._threads())
+        return cls(figure).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> WaterfallDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : WaterfallDisplay
+            The display itself.
+        """
+        found = self.waterfall
+        first, second = found["between"]
+        # The small ones together first, so that the largest end at the output.
+        bars = [
+            (f"{_short(name)} = {_short(value, 12)}", value_of)
+            for name, value, value_of in zip(found["columns"], found["values"], found["contributions"])
+        ][::-1]
+        if found["others"]:
+            bars.insert(0, (f"{found['others']} other column{'s' if found['others'] > 1 else ''}", found["rest"]))
+        names = ["reference row", *(name for name, _ in bars), "this row"]
+        ends = found["base"] + np.concatenate([[0.0], np.cumsum([value for _, value in bars])])
+        (ax,) = _axes(ax, 7.5, min(max(1.5 + 0.3 * len(names), 2.5), 10.0))
+        ax.axvline(0, color="#777777", linestyle="--", linewidth=1)
+        for place, (_, value) in enumerate(bars, start=1):
+            start = ends[place - 1]
+            ax.barh(place, value, left=start, color=COLOURS[int(value > 0)], height=0.7)
+            ax.annotate(
+                f"{value:+.3g}".replace("-", "\N{MINUS SIGN}"),
+                (max(start, start + value), place),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize="small",
+            )
+        for place, value in ((0, found["base"]), (len(names) - 1, found["output"])):
+            ax.plot(value, place, "o", color=INK)
+            text = f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+            ax.annotate(text, (value, place), xytext=(7, 0), textcoords="offset points", va="center", fontsize="small")
+        for place, value in enumerate(ends):
+            ax.plot([value, value], [place, place + 1], color="#777777", linewidth=0.7)
+        low, high = float(min(ends.min(), 0)), float(max(ends.max(), 0))
+        room = 0.12 * ((high - low) or 1.0)
+        ax.set_xlim(low - room, high + room)
+        ax.set_yticks(range(len(names)), names)
+        ax.invert_yaxis()
+        ax.set_xlabel(f"decision value (to the right: {second}; to the left: {first})")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -24,6 +24,7 @@ from svml._base import (
     label_of,
     learner_in,
 )
+from svml._explain import Alike, Explanation
 from svml._measures import Measures, measured
 
 # An integer is a number of folds. It is not called `cv`, which would promise to take splits as well.
@@ -522,3 +523,90 @@ class SVMLClassifier(ClassifierMixin, SVML):
         predicted = self.classes_[self._model.predict(X, threads)]
         proba = self._model.probabilities(X, threads)
         return measured(self.classes_, truth, predicted, proba, positive, threads)
+
+    def explain(self, X: Any, reference: Any = None) -> Explanation:
+        """What each column contributes to the decision about each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
+            The rows.
+        reference : {array-like, frame} of shape (1, n_features), default=None
+            The row that they are compared with; None is the mean of the training rows.
+
+        Returns
+        -------
+        explanation : Explanation
+            Its contributions add up to the difference between the decision values of a row and of the reference.
+        """
+        X = self._rows(X)
+        if reference is not None:
+            reference = self._rows(reference)
+            if len(reference) != 1:
+                raise ValueError(f"the reference must be one row; {len(reference)} were given")
+        found = self._model.explain(X, reference, self._threads())
+        return Explanation(
+            columns=found["columns"],
+            contributions=found["contributions"],
+            output=found["output"],
+            base=found["base"],
+            between=self.classes_[found["between"]],
+            data=np.array(found["cells"], dtype=object).reshape(found["contributions"].shape),
+        )
+
+    def keep_rows(self, X: Any, y: Any) -> Any:
+        """Keep the training rows in the model, so that `alike` finds those that are like a new row.
+
+        They become part of the model file and of pickles: whoever has one of these can read the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
+            The rows that the model was fitted on, in the same order.
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        self : object
+            The estimator, whose model keeps the rows.
+        """
+        X = self._rows(X)
+        places = {label_of(label): place for place, label in enumerate(self.classes_.tolist())}
+        labels = [label_of(value) for value in np.asarray(y).tolist()]
+        unknown = [label for label in labels if label not in places]
+        if unknown:
+            raise ValueError(f"y has the class {unknown[0]!r}, which the model was not fitted on")
+        self._model = self._model.keep_rows(X, np.array([places[label] for label in labels], dtype=np.int64))
+        return self
+
+    def alike(self, X: Any, n_neighbors: int = 5) -> Alike:
+        """The training rows that are most like each row, in the learned metric.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
+            The rows.
+        n_neighbors : int, default=5
+            How many for each row.
+
+        Returns
+        -------
+        alike : Alike
+            Their numbers, classes, distances, and how they pull the decision.
+        """
+        X = self._rows(X)
+        if not self._model.keeps_rows:
+            raise ValueError(
+                "the model does not keep its training rows; call keep_rows(X, y) with the rows it was fitted on, or "
+                "train it by the command with --keep-rows"
+            )
+        if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, numbers.Integral) or n_neighbors < 1:
+            raise self._invalid("n_neighbors", "an integer of at least 1", n_neighbors)
+        found = self._model.alike(X, int(n_neighbors), self._threads())
+        return Alike(
+            rows=found["row"].astype(np.intp),
+            classes=self.classes_[found["class"]],
+            distances=found["distance"],
+            pulls=found["pull"],
+        )

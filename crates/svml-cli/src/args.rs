@@ -51,7 +51,9 @@ pub enum Command {
     Transform(Transform),
     /// Compare methods on the same random splits: four fifths of the rows train, one fifth tests
     Compare(Compare),
-    /// Explain what a model has learned
+    /// Say why rows are classified as they are: what each column contributes, and which training rows are alike
+    Explain(Explain),
+    /// Print a summary of a model: what it has learned
     Show(Show),
     /// List the parameters of a method: what each does, what it may be and its default
     Parameters(Parameters),
@@ -205,6 +207,10 @@ pub struct Train {
     /// File for a table of the steps of learning: loss and, for svml, kernel, form, errors, C and support vectors
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
+    /// Keep all training rows in the model file, so that `svml explain` finds those that are like a new row. Whoever has the
+    /// file can read them then
+    #[arg(long)]
+    pub keep_rows: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -337,6 +343,32 @@ pub struct Compare {
     #[command(flatten)]
     pub learning: Learning,
     /// Print as JSON, with errors as fractions
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `svml explain`
+#[derive(Args, Clone, Debug)]
+pub struct Explain {
+    /// Model and rows.
+    #[command(flatten)]
+    pub rows: ModelAndRows,
+    /// Explain this row, counted from 1, in words [default: all rows, as a table of contributions]
+    #[arg(long, value_name = "N")]
+    pub row: Option<usize>,
+    /// Compare with this row of the data, counted from 1 [default: the mean of the training rows]
+    #[arg(long, value_name = "N")]
+    pub reference: Option<usize>,
+    /// Most columns that are listed one by one for a row
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub columns: usize,
+    /// Number of training rows most alike that are listed for a row, if the model keeps its training rows
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub alike: usize,
+    /// File for the result; a picture of one row if the name ends in .svg or .png
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub output: String,
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -235,6 +235,16 @@ pub fn map_file(model_file: &str) -> String {
     format!("{model_file}.svml")
 }
 
+/// Whether the name of a file is that of a picture, and then whether it is a PNG.
+pub fn picture_format(output: &str) -> Option<bool> {
+    let ending = output.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("png") => Some(true),
+        Some("svg") => Some(false),
+        _ => None,
+    }
+}
+
 /// Writes a picture, as PNG or else as SVG.
 pub fn write_picture(picture: &Picture, png: bool, output: &str) -> Outcome {
     match png {

@@ -60,6 +60,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Evaluate(args) => command::evaluate::run(args, &console),
         Command::Transform(args) => command::transform::run(args, &console),
         Command::Compare(args) => command::compare::run(args, &console),
+        Command::Explain(args) => command::explain::run(args, &console),
         Command::Show(args) => command::show::run(args),
         Command::Parameters(args) => command::parameters::run(args),
         Command::Plot(args) => command::plot::run(args, &console),

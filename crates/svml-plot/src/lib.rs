@@ -11,6 +11,7 @@
 //! | [`MetricMatrix`] | the matrix M of the metric |
 //! | [`Relevance`] | the share of each feature in the diagonal of M, sorted, and its spread over the SVMs of a mean |
 //! | [`Reliability`] | calibration of the probabilities |
+//! | [`Waterfall`] | what each column contributes to the decision about one row |
 //!
 //! and of studies, from numbers that are already there:
 //!
@@ -48,12 +49,13 @@ mod reliability;
 mod style;
 mod svg;
 mod trace;
+mod waterfall;
 
 pub use dots::{DotPanel, Dots, Mark};
 pub use lines::{Curve, CurvePanel, Lines};
 pub use plane::Plane;
 pub use png::DrawError;
-pub use svml::figures::{Bin, Map, MetricMatrix, Point, Relevance, Reliability, Trace};
+pub use svml::figures::{Bin, Map, MetricMatrix, Point, Relevance, Reliability, Trace, Waterfall};
 
 /// A figure that can be drawn.
 pub trait Draw {

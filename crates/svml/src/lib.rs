@@ -109,8 +109,8 @@ pub use loss::Surrogate;
 pub use method::{AnyLearner, Fixed, Knn, Method};
 pub use metric::{Form, Kernel, Metric};
 pub use model::{
-    ClassMeasures, CrossValidation, Goal, LibsvmModel, Measure, Measures, Member, Model, Report,
-    Scores, Stage, Threshold, ThroughLandmarks, cross_validate,
+    Alike, ClassMeasures, CrossValidation, Explanation, Goal, LibsvmModel, Measure, Measures,
+    Member, Model, Report, Scores, Stage, Threshold, ThroughLandmarks, cross_validate,
 };
 pub use optimise::Optimiser;
 pub use run::{Run, Step, Stop, SvmlStep};

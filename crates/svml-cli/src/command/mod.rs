@@ -4,6 +4,7 @@ pub mod compare;
 pub mod data;
 pub mod demo;
 pub mod evaluate;
+pub mod explain;
 pub mod export;
 #[cfg(feature = "fetch")]
 mod fetch;

@@ -9,16 +9,11 @@ use crate::files::{self, Rows};
 
 /// Runs the command.
 pub fn run(args: &Plot, console: &Console) -> Outcome {
-    let ending = args.output.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-    let png = match ending.as_deref() {
-        Some("png") => true,
-        Some("svg") => false,
-        _ => {
-            return Err(Failure::Usage(format!(
-                "-o {}: the name of a picture must end in .svg or .png",
-                args.output
-            )));
-        }
+    let Some(png) = files::picture_format(&args.output) else {
+        return Err(Failure::Usage(format!(
+            "-o {}: the name of a picture must end in .svg or .png",
+            args.output
+        )));
     };
     files::check_writable(&args.output)?;
     let model = match args.kind {

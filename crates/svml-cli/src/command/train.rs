@@ -57,7 +57,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         }
         Model::fit_with(&training.data, &method.method, &mut run)
     };
-    let model = match fitted {
+    let mut model = match fitted {
         Ok(model) => model,
         Err(Error::Interrupted) if console.is_interrupted() => {
             return Err(Failure::Interrupted(
@@ -69,6 +69,11 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         }
     };
     let seconds = started.elapsed().as_secs_f64();
+    if args.keep_rows {
+        model
+            .keep_rows(training.data.x(), training.data.y())
+            .map_err(|e| Failure::with_file(&training.name, e))?;
+    }
     let bytes = model.to_bytes().map_err(|e| Failure::with_file(&args.output, e))?;
     files::write(&args.output, &bytes)?;
     if let Some(trace) = &args.trace {

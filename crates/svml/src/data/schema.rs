@@ -110,6 +110,11 @@ impl Schema {
         &self.columns
     }
 
+    /// The raw columns that become features: all but those that are left out.
+    pub fn used_columns(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| column.kind != Kind::Ignored)
+    }
+
     /// The column of class labels.
     pub fn target(&self) -> &TargetColumn {
         &self.target
@@ -148,6 +153,31 @@ impl Schema {
             }
         }
         names
+    }
+
+    /// A row of encoded features as the texts of the columns that are used: a number, a category, `missing`, or `other` for
+    /// a category that the training data did not have. Nothing for features that the row lacks.
+    pub fn cells(&self, encoded: &[f64]) -> Vec<String> {
+        let mut features = encoded.iter().copied();
+        let mut cells = Vec::new();
+        for column in self.used_columns() {
+            let own: Vec<f64> = features.by_ref().take(column.kind.width()).collect();
+            if own.len() < column.kind.width() {
+                break;
+            }
+            let level = |place: Option<usize>| {
+                place
+                    .and_then(|place| column.kind.levels().get(place))
+                    .map_or("other", String::as_str)
+            };
+            cells.push(match &column.kind {
+                _ if own.iter().any(|v| v.is_nan()) => "missing".to_owned(),
+                Kind::OneHot { .. } => level(own.iter().position(|v| *v == 1.0)).to_owned(),
+                Kind::Codes { .. } => level(Some(own[0] as usize)).to_owned(),
+                _ => own[0].to_string(),
+            });
+        }
+        cells
     }
 
     /// What each encoded column is.

@@ -23,9 +23,11 @@ mod metric_matrix;
 mod relevance;
 mod reliability;
 mod trace;
+mod waterfall;
 
 pub use map::{Map, Point};
 pub use metric_matrix::MetricMatrix;
 pub use relevance::Relevance;
 pub use reliability::{Bin, Reliability};
 pub use trace::Trace;
+pub use waterfall::Waterfall;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::explain::KeptRows;
 use super::neighbours::Neighbours;
 use super::{Classifier, Member, Model, Report, SvmClassifier};
 use crate::data::{Scaler, Schema};
@@ -31,7 +32,7 @@ const NEIGHBOURS_VERSION: u32 = 5;
 /// The version of members with kernels and weights of their own.
 const MEMBERS_VERSION: u32 = 6;
 /// The version of one of the others with further parts, which programs that do not know them must not leave out: the
-/// weights of classes that probabilities are corrected for.
+/// weights of classes that probabilities are corrected for, and training rows that are kept.
 const EXTRAS_VERSION: u32 = 7;
 /// The latest version.
 const LATEST: u32 = EXTRAS_VERSION;
@@ -68,6 +69,9 @@ struct Header {
     /// From version 7 on, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     class_weights: Option<Vec<f64>>,
+    /// The classes of the training rows that are kept; from version 7 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept_classes: Option<Vec<usize>>,
     report: Report,
 }
 
@@ -127,11 +131,12 @@ pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
         },
         temperature: model.temperature(),
         class_weights: model.class_weights().map(<[f64]>::to_vec),
+        kept_classes: model.kept.as_ref().map(|kept| kept.class.clone()),
         report: model.report.clone(),
         members: stored,
     };
     let version = match &model.classifier {
-        _ if header.class_weights.is_some() => EXTRAS_VERSION,
+        _ if header.class_weights.is_some() || header.kept_classes.is_some() => EXTRAS_VERSION,
         Classifier::None => METRIC_VERSION,
         Classifier::Neighbours(_) => NEIGHBOURS_VERSION,
         Classifier::Svms(_) if header.members.is_empty() => VERSION,
@@ -153,6 +158,9 @@ pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
     members.iter().for_each(|member| write(member.beta().as_slice()));
     if let Classifier::Neighbours(neighbours) = &model.classifier {
         write(&neighbours.weight);
+    }
+    if let Some(kept) = &model.kept {
+        write(kept.x.as_slice());
     }
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     Ok(bytes)
@@ -260,12 +268,22 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
         Kind::Neighbours(_) => Some(1),
         _ => (classes - 1).checked_mul(members.len()),
     };
+    let kept = header.kept_classes.as_ref().map_or(0, Vec::len);
+    if header.kept_classes.is_some() && version < EXTRAS_VERSION {
+        return Err(bad(format!("training rows in a file of version {version}")));
+    }
+    if header.kept_classes.iter().flatten().any(|class| *class >= classes)
+        || (header.kept_classes.is_some() && kept != header.report.rows)
+    {
+        return Err(bad(format!("{kept} training rows with classes of their own")));
+    }
     let metrics =
         members.iter().try_fold(0_usize, |sum, m| sum.checked_add(checked_len(m.form, d)?));
     let expected = (d.checked_mul(n))
         .zip(per_row.and_then(|per_row| per_row.checked_mul(n)))
         .and_then(|(support, last)| support.checked_add(last))
-        .and_then(|sum| sum.checked_add(metrics?));
+        .and_then(|sum| sum.checked_add(metrics?))
+        .and_then(|sum| sum.checked_add(d.checked_mul(kept)?));
     if !arrays.len().is_multiple_of(8) || expected != Some(arrays.len() / 8) {
         return Err(bad(format!(
             "{} bytes of arrays do not fit {n} support vectors with {d} features in {classes} classes",
@@ -287,11 +305,18 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
         .map(|member| Metric::new(member.form, d, take(member.form.len(d)).to_vec()))
         .collect::<Result<_>>()?;
     let support = Matrix::new(n, d, take(n * d).to_vec())?;
+    let (last, kept_rows) = rest.split_at(rest.len() - d * kept);
+    let kept_rows = match &header.kept_classes {
+        Some(class) => {
+            Some(KeptRows { x: Matrix::new(kept, d, kept_rows.to_vec())?, class: class.clone() })
+        }
+        None => None,
+    };
     let metric = Metric::mean(members.iter().map(|member| member.weight).zip(&metrics))?;
     let stored = Stored { version, kind, header: &header, members, metrics };
-    let classifier = stored.classifier(support, rest)?;
+    let classifier = stored.classifier(support, last)?;
     let Header { schema, classes, scaler, report, .. } = header;
-    Ok(Model { schema, classes, scaler, metric, classifier, report })
+    Ok(Model { schema, classes, scaler, metric, classifier, report, kept: kept_rows })
 }
 
 /// Checks what the header says of each member.

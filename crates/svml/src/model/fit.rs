@@ -463,7 +463,7 @@ fn assemble(
     report: Report,
 ) -> Model {
     let TrainingRows { classes, scaler, .. } = rows;
-    Model { schema: data.schema().clone(), classes, scaler, metric, classifier, report }
+    Model { schema: data.schema().clone(), classes, scaler, metric, classifier, report, kept: None }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A fitted model: how columns are treated, the metric, the classifier, and how it came about.
 
 mod cross_validate;
+mod explain;
 mod file;
 mod fit;
 mod libsvm;
@@ -12,6 +13,7 @@ mod svms;
 mod threshold;
 
 pub use cross_validate::{CrossValidation, cross_validate};
+pub use explain::{Alike, Explanation};
 pub use file::write_atomically;
 pub use libsvm::{LibsvmModel, libsvm_rows};
 pub use many_rows::ManyRows;
@@ -29,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, vote};
+use explain::KeptRows;
 use neighbours::Neighbours;
 
 /// A fitted model, as a rule a classifier; a metric alone if that is what was fitted.
@@ -40,6 +43,8 @@ pub struct Model {
     metric: Metric,
     classifier: Classifier,
     report: Report,
+    /// All training rows, if the model was asked to keep them.
+    kept: Option<KeptRows>,
 }
 
 /// What decides in the mapped space.

@@ -1,0 +1,81 @@
+"""Why rows are classified as they are: contributions of columns, and training rows that are alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What each column contributes to the decision about each row.
+
+    Contributions are gradients of the decision value, integrated along the straight way from a reference row to the row.
+    For each row, ``base`` and the sum of its ``contributions`` are ``output``.
+
+    Attributes
+    ----------
+    columns : list of str
+        The columns of the table. A text column is one column, however it is encoded.
+    contributions : ndarray of shape (n_samples, n_columns)
+        What is positive speaks for the second class of `between`, what is negative for the first.
+    output : ndarray of shape (n_samples,)
+        The decision value of each row; with several classes the output of the SVM of the two classes.
+    base : ndarray of shape (n_samples,)
+        The same at the reference row.
+    between : ndarray of shape (n_samples, 2)
+        The two classes: with two in all, these; with more, the one that comes second for the row and the predicted one.
+    data : ndarray of shape (n_samples, n_columns)
+        What the rows hold, as texts.
+    """
+
+    columns: list[str]
+    contributions: Floats
+    output: Floats
+    base: Floats
+    between: NDArray[Any]
+    data: NDArray[Any]
+
+    def to_shap(self) -> Any:
+        """The same as a `shap.Explanation`, for the plots of the package shap, which must be installed.
+
+        Returns
+        -------
+        explanation : shap.Explanation
+            With values, base_values, data and feature_names.
+        """
+        from shap import Explanation as ShapExplanation
+
+        return ShapExplanation(
+            values=self.contributions,
+            base_values=self.base,
+            data=self.data,
+            feature_names=list(self.columns),
+        )
+
+
+@dataclass(frozen=True)
+class Alike:
+    """The training rows that are most like some rows in the learned metric, the nearest first.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_samples, n_neighbors)
+        Their numbers in the training data.
+    classes : ndarray of shape (n_samples, n_neighbors)
+        Their classes.
+    distances : ndarray of shape (n_samples, n_neighbors)
+        Their distances in the metric.
+    pulls : ndarray of shape (n_samples, n_neighbors)
+        What each adds to the output that `Explanation` speaks of; 0 for a row that is no support vector.
+    """
+
+    rows: NDArray[np.intp]
+    classes: NDArray[Any]
+    distances: Floats
+    pulls: Floats
