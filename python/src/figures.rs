@@ -3,7 +3,10 @@
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use svml::figures::{Bin, Map, MetricMatrix, Point, Relevance, Reliability, Trace, Waterfall};
+use svml::figures::{
+    Bin, Confusion, Map, MetricMatrix, Point, PrecisionRecall, Relevance, Reliability, Roc, Trace,
+    Waterfall,
+};
 use svml::{Alike, Explanation};
 
 use crate::convert::array;
@@ -22,8 +25,12 @@ pub fn map<'py>(py: Python<'py>, map: Map) -> PyResult<Bound<'py, PyDict>> {
         map.points.iter().map(|point| point.class.map_or(-1, |class| class as i64)).collect();
     let support: Vec<bool> = map.points.iter().map(|point| point.support).collect();
     let figure = PyDict::new(py);
+    figure.set_item("note", map.note())?;
     figure.set_item("axes", array(py, map.axes)?)?;
     figure.set_item("axis_labels", &map.axis_labels)?;
+    figure.set_item("axis_terms", &map.axis_terms)?;
+    figure.set_item("ringed", map.ringed)?;
+    figure.set_item("outside", map.outside)?;
     figure.set_item("which", map.which)?;
     figure.set_item("flat", map.flat)?;
     figure.set_item("exact", map.exact)?;
@@ -97,6 +104,68 @@ pub fn reliability<'py>(py: Python<'py>, reliability: Reliability) -> PyResult<B
     figure.set_item("low", of(|bin| bin.interval[0]))?;
     figure.set_item("high", of(|bin| bin.interval[1]))?;
     figure.set_item("counts", reliability.counts.into_pyarray(py))?;
+    figure.set_item("calibration_error", reliability.calibration_error)?;
+    Ok(figure)
+}
+
+/// ROC curves, a dict for each.
+pub fn roc<'py>(py: Python<'py>, roc: Roc) -> PyResult<Bound<'py, PyDict>> {
+    let curves = (roc.curves.into_iter())
+        .map(|curve| {
+            let one = PyDict::new(py);
+            one.set_item("class", curve.class)?;
+            one.set_item("rows", curve.rows)?;
+            one.set_item("thresholds", curve.thresholds.into_pyarray(py))?;
+            one.set_item("false_positive_rate", curve.false_positive_rate.into_pyarray(py))?;
+            one.set_item("true_positive_rate", curve.true_positive_rate.into_pyarray(py))?;
+            one.set_item("auc", curve.auc)?;
+            one.set_item("interval", curve.interval)?;
+            Ok(one)
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    let figure = PyDict::new(py);
+    figure.set_item("curves", curves)?;
+    figure.set_item("rows", roc.rows)?;
+    Ok(figure)
+}
+
+/// Precision against recall, a dict for each curve.
+pub fn precision_recall<'py>(
+    py: Python<'py>,
+    all: PrecisionRecall,
+) -> PyResult<Bound<'py, PyDict>> {
+    let curves = (all.curves.into_iter())
+        .map(|curve| {
+            let one = PyDict::new(py);
+            one.set_item("class", curve.class)?;
+            one.set_item("rows", curve.rows)?;
+            one.set_item("thresholds", curve.thresholds.into_pyarray(py))?;
+            one.set_item("recall", curve.recall.into_pyarray(py))?;
+            one.set_item("precision", curve.precision.into_pyarray(py))?;
+            one.set_item("average_precision", curve.average_precision)?;
+            one.set_item("interval", curve.interval)?;
+            one.set_item("base_rate", curve.base_rate)?;
+            Ok(one)
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    let figure = PyDict::new(py);
+    figure.set_item("curves", curves)?;
+    figure.set_item("rows", all.rows)?;
+    Ok(figure)
+}
+
+/// The confusion matrix.
+pub fn confusion<'py>(py: Python<'py>, confusion: Confusion) -> PyResult<Bound<'py, PyDict>> {
+    let n = confusion.classes.len();
+    let counts: Vec<usize> = confusion.counts.into_iter().flatten().collect();
+    let shares: Vec<f64> = confusion.shares.into_iter().flatten().collect();
+    let figure = PyDict::new(py);
+    figure.set_item("classes", confusion.classes)?;
+    figure.set_item("counts", counts.into_pyarray(py).reshape([n, n])?)?;
+    figure.set_item("shares", shares.into_pyarray(py).reshape([n, n])?)?;
+    figure.set_item("error", confusion.error)?;
+    figure.set_item("interval", confusion.interval)?;
+    figure.set_item("rows", confusion.rows)?;
     Ok(figure)
 }
 

@@ -24,7 +24,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyType};
 use serde_json::{Map as JsonMap, Value, json};
 use svml::data::Missing;
-use svml::figures::{Map, MetricMatrix, Relevance, Reliability, Trace, Waterfall};
+use svml::figures::{
+    Confusion, Map, MetricMatrix, PrecisionRecall, Relevance, Reliability, Roc, Trace, Waterfall,
+};
 use svml::{Dataset, Matrix, Measures, Method, Run, Scores, Step};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
@@ -363,16 +365,64 @@ impl Model {
         figures::relevance(py, Relevance::new(&self.inner))
     }
 
-    /// The calibration of the probabilities.
+    /// The calibration of the probabilities, of one class or as the library chooses.
+    #[pyo3(signature = (x, labels, class_, threads))]
     fn reliability<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'py>,
+        labels: Vec<String>,
+        class_: Option<String>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let question = move |model: &svml::Model, x: &Matrix| match &class_ {
+            Some(class) => Reliability::of_class(model, x, &labels, class),
+            None => Reliability::new(model, x, &labels),
+        };
+        figures::reliability(py, self.ask(py, &x, threads, question)?)
+    }
+
+    /// ROC curves, of one class or as the library chooses.
+    #[pyo3(signature = (x, labels, class_, threads))]
+    fn roc<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'py>,
+        labels: Vec<String>,
+        class_: Option<String>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let question =
+            move |model: &svml::Model, x: &Matrix| Roc::new(model, x, &labels, class_.as_deref());
+        figures::roc(py, self.ask(py, &x, threads, question)?)
+    }
+
+    /// Precision against recall, of one class or as the library chooses.
+    #[pyo3(signature = (x, labels, class_, threads))]
+    fn precision_recall<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'py>,
+        labels: Vec<String>,
+        class_: Option<String>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let question = move |model: &svml::Model, x: &Matrix| {
+            PrecisionRecall::new(model, x, &labels, class_.as_deref())
+        };
+        figures::precision_recall(py, self.ask(py, &x, threads, question)?)
+    }
+
+    /// The confusion matrix.
+    fn confusion<'py>(
         &self,
         py: Python<'py>,
         x: Rows<'py>,
         labels: Vec<String>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let question = move |model: &svml::Model, x: &Matrix| Reliability::new(model, x, &labels);
-        figures::reliability(py, self.ask(py, &x, threads, question)?)
+        let question = move |model: &svml::Model, x: &Matrix| Confusion::new(model, x, &labels);
+        figures::confusion(py, self.ask(py, &x, threads, question)?)
     }
 
     /// Whether it can classify.

@@ -14,17 +14,21 @@ nothing to tune. By default the model is the mean of several such SVMs with kern
 True
 
 `SVMLClassifier` classifies and transforms. `SVML`, `NCA`, `LMNN` and `ITML` are transformers, for use before another
-classifier. `MapDisplay`, `TraceDisplay`, `MetricDisplay`, `RelevanceDisplay` and `ReliabilityDisplay` draw what was
-learned, `WaterfallDisplay` why a row is classified as it is. `measures` says how good predictions are. `load` reads a
-model file, which is the same for this package, the command ``svml`` and the Rust library.
+classifier. `MapDisplay`, `TraceDisplay`, `MetricDisplay` and `RelevanceDisplay` draw what was learned,
+`ReliabilityDisplay`, `RocDisplay`, `PrecisionRecallDisplay` and `ConfusionDisplay` how well it does, and
+`WaterfallDisplay` why a row is classified as it is. `measures` says how good predictions are. `load` reads a model file,
+which is the same for this package, the command ``svml`` and the Rust library.
 """
 
 from svml._base import InvalidParameterError
 from svml._displays import (
+    ConfusionDisplay,
     MapDisplay,
     MetricDisplay,
+    PrecisionRecallDisplay,
     RelevanceDisplay,
     ReliabilityDisplay,
+    RocDisplay,
     TraceDisplay,
     WaterfallDisplay,
 )
@@ -38,6 +42,7 @@ from svml._svml import SVML, SVMLClassifier
 
 __all__ = [
     "Alike",
+    "ConfusionDisplay",
     "Explanation",
     "ITML",
     "InvalidParameterError",
@@ -45,8 +50,10 @@ __all__ = [
     "MapDisplay",
     "MetricDisplay",
     "NCA",
+    "PrecisionRecallDisplay",
     "RelevanceDisplay",
     "ReliabilityDisplay",
+    "RocDisplay",
     "SVML",
     "SVMLClassifier",
     "TraceDisplay",

@@ -1,11 +1,12 @@
 """Pictures of what was learned. The arrays come from the library's figures; here they are only drawn.
 
-matplotlib is imported when something is drawn. Colours are those of Okabe and Ito, and never the only difference:
-classes have markers of their own, curves dashes.
+matplotlib is imported when something is drawn. Colours are those of Okabe and Ito and three more, and never the only
+difference: classes have markers of their own, curves dashes.
 """
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from svml._base import Estimator, Rows, label_of
 
-COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b5a800"]
-MARKERS = ["o", "^", "s", "D", "v", "*", "P", "h"]
-DASHES = ["-", "--", "-.", ":"]
+COLOURS = [
+    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"),
+    *("#d55e00", "#b5a800", "#332288", "#882255", "#5c3d1e"),
+]
+# The last two are an hourglass and a bar that lies.
+MARKERS: list[Any] = [
+    *("o", "^", "s", "D", "v", "*", "P", "X"),
+    [(-1.1, -1.2), (1.1, -1.2), (0.25, 0.0), (1.1, 1.2), (-1.1, 1.2), (-0.25, 0.0)],
+    [(-1.5, -0.6), (1.5, -0.6), (1.5, 0.6), (-1.5, 0.6)],
+]
+DASHES: list[Any] = ["-", "--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)), (0, (3, 1))]
+CURVES = ["#0072b2", "#d55e00", "#009e73", "#1a1a1a", "#cc79a7", "#e69f00"]
 INK = "#1a1a1a"
 
 Floats = NDArray[np.float64]
@@ -64,6 +74,33 @@ def _short(name: str, most: int = 24) -> str:
     return name if len(name) <= most else name[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
+def _look(place: int) -> dict[str, Any]:
+    """The marker of a class: the second ten have the colours of the first, other shapes, and a white inside."""
+    turn, colour = place // len(COLOURS), COLOURS[place % len(COLOURS)]
+    look: dict[str, Any] = {"marker": MARKERS[(place + 3 * turn) % len(MARKERS)]}
+    if turn % 2:
+        return {**look, "facecolors": "white", "edgecolors": colour, "linewidths": 1.5}
+    return {**look, "facecolors": colour, "edgecolors": INK, "linewidths": 0.5}
+
+
+def _lines(pieces: list[str], most: int) -> str:
+    """Pieces that are not to be broken, joined into lines of about so many signs; three lines at most."""
+    lines: list[str] = []
+    for piece in pieces:
+        if lines and len(lines[-1]) + 1 + len(piece) <= most:
+            lines[-1] += " " + piece
+        elif len(lines) < 3:
+            lines.append(_short(piece, most))
+        else:
+            lines[-1] += " \N{HORIZONTAL ELLIPSIS}"
+            break
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, most: int) -> str:
+    return "\n".join(wrap(text, most))
+
+
 def _apart(places: list[float], widths: Floats, end: float) -> list[float]:
     """Left ends of labels, as near to their places as they can be without meeting or going past the end."""
     left = list(places)
@@ -78,18 +115,19 @@ def _apart(places: list[float], widths: Floats, end: float) -> list[float]:
 class MapDisplay:
     """Rows in two dimensions over the decision of the model.
 
-    The axes are the two directions of the metric that count most, so that distances on the map are distances of the
-    metric as far as these go; for a mean of several SVMs, of which no two directions stand out, they are those along
-    which the mapped rows lie apart most. The background is what the model decides there, averaged over the other
-    directions; for a metric of rank 2 there are none, and it is the decision itself. Create it with `from_estimator`.
+    The axes are the two directions of the mapped rows in which the classes, as the model sees them, lie apart best;
+    distances on the map are distances of the metric as far as these go. For a metric of rank 2 they are all of it. The
+    background is what the model decides there: for rank 2 the decision itself, otherwise the mean over the rows around each
+    place, so that rows may lie on the wrong side of the boundary. A few rows of long tails may lie outside of the frame,
+    and support vectors are ringed where they are fewer than a third of the rows. Create it with `from_estimator`.
 
     Attributes
     ----------
     map : dict
         The numbers: places ``x`` and ``y`` of the rows, their ``class`` and whether they are ``support`` vectors;
         on a grid over ``x_range`` and ``y_range`` the class ``decided``, the ``strength`` of its colour and, with
-        two classes, the ``decision`` value; the ``axes`` in standardised features and as ``axis_labels``, and
-        whether the background is ``exact``.
+        two classes, the ``decision`` value; the ``axes`` in standardised features and as ``axis_labels``,
+        whether the background is ``exact``, how many rows lie ``outside`` of the frame, and a ``note`` in words.
     ax_, figure_ : matplotlib Axes and Figure
         What was drawn on.
 
@@ -134,7 +172,7 @@ class MapDisplay:
         y : array-like of shape (n_samples,), default=None
             Their classes.
         directions : pair of int, default=None
-            Directions of the metric; 0 is the one that counts most. None: the two leading ones.
+            Eigenvectors of the metric; 0 is the one that counts most. None: the plane that shows the classes.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -170,19 +208,17 @@ class MapDisplay:
             # A class of the background has its colour explained even without rows.
             if not own.any() and not (known and (map_["decided"] == place).any()):
                 continue
+            look = _look(place) if known else {"facecolors": "#9a9a9a", "edgecolors": INK, "linewidths": 0.5}
             ax.scatter(
                 map_["x"][own],
                 map_["y"][own],
                 s=size if known else size / 2,
-                c=COLOURS[place % len(COLOURS)] if known else "#9a9a9a",
-                marker=MARKERS[place % len(MARKERS)] if known else "o",
-                edgecolors=INK,
-                linewidths=0.5,
                 label=_short(map_["classes"][place]) if known else "class not known",
                 zorder=3,
+                **look,
             )
         support = map_["support"]
-        if support.any():
+        if map_["ringed"] and support.any():
             ax.scatter(
                 map_["x"][support],
                 map_["y"][support],
@@ -193,11 +229,14 @@ class MapDisplay:
                 label="support vector",
                 zorder=4,
             )
-        labels = map_["axis_labels"]
-        ax.set(xlim=map_["x_range"], ylim=map_["y_range"], xlabel=labels[0], ylabel=labels[1])
-        if map_["background"] is not None:
-            ax.set_title(f"Background: {map_['background']}", fontsize="medium", loc="left")
-        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+        x_terms, y_terms = map_["axis_terms"]
+        ax.set(xlim=map_["x_range"], ylim=map_["y_range"], xlabel=_lines(x_terms, 64), ylabel=_lines(y_terms, 48))
+        ax.set_title(_wrapped(map_["note"], 96), fontsize="small", loc="left")
+        classes = len(map_["classes"])
+        small = "small" if classes > 14 else None
+        ax.legend(
+            loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=small, ncols=1 + (classes > 24)
+        )
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -216,19 +255,23 @@ class MapDisplay:
         x = np.linspace(left, right, decided.shape[1])
         y = np.linspace(bottom, top, decided.shape[0])
 
-        def lines(values: Floats, level: float, width: float, dashes: str = "solid") -> None:
+        def lines(values: Floats, level: float, width: float, dashes: str = "solid", label: str | None = None) -> None:
             # matplotlib warns of a level that is not there.
             if values.min() < level < values.max():
                 ax.contour(x, y, values, [level], colors=INK, linewidths=width, linestyles=dashes)
+                # The lines of a contour have no place in a legend, so that an empty one stands for them.
+                if label is not None:
+                    ax.plot([], [], color=INK, linewidth=width, linestyle=dashes, label=label)
 
         if decision is None:
-            for place in np.unique(decided):
-                lines((decided == place).astype(np.float64), 0.5, 0.8)
+            for count, place in enumerate(np.unique(decided)):
+                lines((decided == place).astype(np.float64), 0.5, 0.8, label=None if count else "boundary")
             return
-        lines(decision, 0.0, 1.6)
+        lines(decision, 0.0, 1.6, label="boundary")
         if map_["margins"]:
-            lines(decision, -1.0, 0.9, "dashed")
-            lines(decision, 1.0, 0.9, "dashed")
+            both = (decision.min() < -1.0, decision.max() > 1.0)
+            lines(decision, -1.0, 0.9, "dashed", "margin, \N{PLUS-MINUS SIGN}1" if both[0] else None)
+            lines(decision, 1.0, 0.9, "dashed", None if both[0] else "margin, \N{PLUS-MINUS SIGN}1")
 
 
 class TraceDisplay:
@@ -380,7 +423,9 @@ class TraceDisplay:
 
 
 class MetricDisplay:
-    """The matrix M = L'L of the metric on standardised features, as a heat map. Create it with `from_estimator`.
+    """The matrix M = L'L of the metric on standardised features, as a heat map; as bars if it is diagonal.
+
+    Create it with `from_estimator`.
 
     Attributes
     ----------
@@ -432,7 +477,7 @@ class MetricDisplay:
         Returns
         -------
         display : MetricDisplay
-            The heat map.
+            The heat map or the bars.
         """
         figure = _checked(estimator)._model.metric_matrix(max_features)
         display = cls(
@@ -453,6 +498,34 @@ class MetricDisplay:
         display : MetricDisplay
             The display itself.
         """
+        count = len(self.names)
+        title = "M = L'L, standardised features"
+        if self.mean_of > 1:
+            title += f"; mean of {self.mean_of} SVMs"
+        if count < self.n_features:
+            title += f"; the {count} most relevant of {self.n_features}"
+        diagonal = np.diag(self.matrix)
+        if count > 1 and np.array_equal(self.matrix, np.diag(diagonal)):
+            ax = self._bars(ax, diagonal)
+            title += ". M is diagonal: each feature has a weight of its own, and all other entries are 0"
+        else:
+            ax = self._heat(ax)
+        ax.set_title(_wrapped(title, 60), fontsize="medium", loc="left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _bars(self, ax: Any, diagonal: Floats) -> Any:
+        """A diagonal matrix: a picture of its zeros would say nothing."""
+        order = np.argsort(-diagonal, kind="stable")
+        (ax,) = _axes(ax, 6.5, min(max(1.4 + 0.26 * len(order), 2.7), 11.0))
+        ax.barh(range(len(order)), diagonal[order], color=COLOURS[0], height=0.75)
+        ax.set_yticks(range(len(order)), [_short(self.names[k]) for k in order])
+        ax.margins(y=0.02)
+        ax.invert_yaxis()
+        ax.set_xlabel("entry of the diagonal of M")
+        return ax
+
+    def _heat(self, ax: Any) -> Any:
         from matplotlib.colors import LinearSegmentedColormap
 
         count = len(self.names)
@@ -472,14 +545,7 @@ class MetricDisplay:
                     ink = "white" if abs(value) > 0.7 * largest else INK
                     ax.text(j, i, f"{value:.2g}", ha="center", va="center", color=ink, fontsize=8)
         ax.figure.colorbar(image, ax=ax, shrink=0.7)
-        title = "M = L'L, standardised features"
-        if self.mean_of > 1:
-            title += f"; mean of {self.mean_of} SVMs"
-        if count < self.n_features:
-            title += f"; the {count} most relevant of {self.n_features}"
-        ax.set_title(title, fontsize="medium", loc="left")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
 
 class RelevanceDisplay:
@@ -584,21 +650,23 @@ class RelevanceDisplay:
 class ReliabilityDisplay:
     """Whether probabilities are right: of rows that are given a probability of p, a share p should be of that class.
 
-    With two classes the probability is that of the second, with more that of the predicted class. Below the curve is
-    how many rows each bin has. Create it with `from_estimator`.
+    With two classes the probability is that of the second, with more that of the predicted class, unless a class is named.
+    The bins have the same number of rows, 20 or more, and Wilson's 95 % intervals. Below the curve is how the
+    probabilities are spread. Use rows that were not trained on. Create it with `from_estimator`.
 
     Attributes
     ----------
     reliability : dict
-        The numbers: for each bin with rows their number, ``rows``, the mean of the probabilities, ``predicted``, the
-        ``observed`` share and the ends ``low`` and ``high`` of its 95 % interval (Wilson's); ``counts`` of all bins,
-        and the ``event`` that the probability is of.
+        The numbers: for each bin the number of its ``rows``, the mean of the probabilities, ``predicted``, the
+        ``observed`` share and the ends ``low`` and ``high`` of its interval; the ``calibration_error``, the mean
+        distance between the two; the ``counts`` of rows in ten equal parts of the range from 0 to 1, and the ``event``,
+        what the probability is of.
     axes_, figure_ : array of matplotlib Axes, and Figure
         What was drawn on.
 
     See Also
     --------
-    MapDisplay, TraceDisplay, MetricDisplay, RelevanceDisplay : The other pictures.
+    RocDisplay, PrecisionRecallDisplay, ConfusionDisplay : Other pictures of how well a model does.
     sklearn.calibration.CalibrationDisplay : Without intervals, for any classifier.
 
     Examples
@@ -611,14 +679,16 @@ class ReliabilityDisplay:
     >>> model = SVMLClassifier().fit(X[::2], y[::2])
     >>> display = ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2])
     >>> display.reliability["event"]
-    'class 1'
+    'predicted probability of 1'
     """
 
     def __init__(self, reliability: dict[str, Any]) -> None:
         self.reliability = reliability
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> ReliabilityDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, pos_label: Any = None, ax: Any = None
+    ) -> ReliabilityDisplay:
         """Compare probabilities with classes and draw them.
 
         Parameters
@@ -626,9 +696,11 @@ class ReliabilityDisplay:
         estimator : SVMLClassifier or SVML
             A fitted estimator.
         X : array-like of shape (n_samples, n_features)
-            Rows, as a rule those of a test.
+            Rows that were not trained on.
         y : array-like of shape (n_samples,)
             Their classes.
+        pos_label : label, default=None
+            The class whose probability is looked at. None: the second of two, the predicted one of more.
         ax : array of matplotlib Axes, default=None
             Where to draw: two axes, for shares and numbers of rows. None makes a new figure.
 
@@ -637,9 +709,8 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             The curve.
         """
-        rows = _checked(estimator)._rows(X)
-        labels = _labels(y, rows)
-        return cls(estimator._model.reliability(rows, labels, estimator._threads())).plot(ax=ax)
+        rows, labels, place, threads = _asked(estimator, X, y, pos_label)
+        return cls(estimator._model.reliability(rows, labels, place, threads)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ReliabilityDisplay:
         """Draw it.
@@ -657,7 +728,7 @@ class ReliabilityDisplay:
         axes = _axes(ax, 5.6, 6.0, rows=2, heights=[3.5, 1.0])
         found = self.reliability
         x, share, counts = found["predicted"], found["observed"], found["counts"]
-        axes[0].plot([0, 1], [0, 1], color="#777777", linestyle="--", linewidth=1, label="right")
+        axes[0].plot([0, 1], [0, 1], color="#777777", linestyle="--", linewidth=1, label="perfect calibration")
         axes[0].errorbar(
             x,
             share,
@@ -668,14 +739,320 @@ class ReliabilityDisplay:
             elinewidth=0.9,
             capsize=3,
             marker="o",
-            label="observed, with 95 % interval",
+            label="observed, 95 % interval",
         )
-        axes[0].set(xlim=(0, 1), ylim=(-0.02, 1.02), ylabel="observed share")
-        axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+        axes[0].set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="observed share")
+        error = f"{counts.sum()} rows, calibration error {100 * found['calibration_error']:.1f} %"
+        axes[0].set_title(error, fontsize="medium", loc="left")
+        axes[0].legend(loc="upper left", frameon=False)
         width = 1 / len(counts)
         axes[1].bar(width * np.arange(len(counts)), counts, width=0.9 * width, align="edge", color="#9db8cc")
-        axes[1].set(xlim=(0, 1), ylabel="rows", xlabel=f"probability of: {found['event']}")
+        axes[1].set(xlim=(-0.02, 1.02), ylabel="rows", xlabel=_wrapped(found["event"], 60))
         self.axes_, self.figure_ = axes, axes[0].figure
+        return self
+
+
+def _asked(estimator: Any, X: Any, y: Any, pos_label: Any) -> tuple[Rows, list[str], str | None, int]:
+    """Rows, labels, the class that is asked for and threads."""
+    rows = _checked(estimator)._rows(X)
+    label = None if pos_label is None else label_of(np.asarray(pos_label).item())
+    return rows, _labels(y, rows), label, estimator._threads()
+
+
+def _worst(curves: list[dict[str, Any]], measure: str) -> tuple[list[dict[str, Any]], str]:
+    """The curves that are drawn, of many classes those that are told from the rest worst; and what is to be said of it."""
+    most = len(CURVES)
+    if len(curves) <= most:
+        return curves, ""
+    words = measure.replace("auc", "AUC").replace("_", " ")
+    return sorted(curves, key=lambda curve: curve[measure])[:most], f"; the {most} of {len(curves)} classes of the lowest {words}"
+
+
+def _value(value: float, interval: list[float] | None) -> str:
+    between = "" if interval is None else f" ({interval[0]:.3f} to {interval[1]:.3f})"
+    return f"{value:.3f}{between}"
+
+
+class RocDisplay:
+    """ROC curves with the area under them and its 95 % interval.
+
+    With two classes there is one curve, of the second class unless another is named; with more there is one for each class
+    against the rest, or that of the class that is named. Use rows that were not trained on. Create it with
+    `from_estimator`.
+
+    Attributes
+    ----------
+    roc : dict
+        The ``curves``, each a dict with its ``class``, the number of its ``rows``, the ``thresholds`` from infinity down,
+        ``false_positive_rate`` and ``true_positive_rate``, ``auc`` and the ``interval`` of that; and the number of
+        ``rows`` of all classes.
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn on.
+
+    See Also
+    --------
+    PrecisionRecallDisplay, ConfusionDisplay, ReliabilityDisplay : Other pictures of how well a model does.
+    sklearn.metrics.RocCurveDisplay : For any classifier, without intervals.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from svml import RocDisplay, SVMLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SVMLClassifier().fit(X[::2], y[::2])
+    >>> display = RocDisplay.from_estimator(model, X[1::2], y[1::2])
+    >>> display.roc["curves"][0]["auc"] > 0.98
+    True
+    """
+
+    def __init__(self, roc: dict[str, Any]) -> None:
+        self.roc = roc
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, pos_label: Any = None, ax: Any = None) -> RocDisplay:
+        """Rank rows by their probabilities and draw the curves.
+
+        Parameters
+        ----------
+        estimator : SVMLClassifier or SVML
+            A fitted estimator.
+        X : array-like of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        pos_label : label, default=None
+            The class that is told from the rest. None: the second of two, each of more.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : RocDisplay
+            The curves.
+        """
+        rows, labels, place, threads = _asked(estimator, X, y, pos_label)
+        return cls(estimator._model.roc(rows, labels, place, threads)).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> RocDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : RocDisplay
+            The display itself.
+        """
+        (ax,) = _axes(ax, 5.4, 5.4)
+        ax.plot([0, 1], [0, 1], color="#777777", linestyle="--", linewidth=1)
+        curves, said = _worst(self.roc["curves"], "auc")
+        for place, curve in enumerate(curves):
+            label = f"{_short(curve['class'])}: AUC {_value(curve['auc'], curve['interval'])}"
+            x, y = curve["false_positive_rate"], curve["true_positive_rate"]
+            ax.plot(x, y, color=CURVES[place], linestyle=DASHES[place], label=label)
+        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        ax.set(xlabel="share of the others taken for it", ylabel="share of the class found")
+        title = f"{self.roc['rows']} rows; 95 % intervals; dashed: chance{said}"
+        ax.set_title(_wrapped(title, 60), fontsize="medium", loc="left")
+        ax.legend(loc="lower right", frameon=False, fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class PrecisionRecallDisplay:
+    """Precision against recall, with the average precision, its 95 % interval and the base rate.
+
+    The classes are those of `RocDisplay`. The base rate, the share of rows of the class, is the precision of scores drawn
+    at random. Use rows that were not trained on. Create it with `from_estimator`.
+
+    Attributes
+    ----------
+    precision_recall : dict
+        The ``curves``, each a dict with its ``class``, the number of its ``rows``, the ``thresholds`` from the highest
+        down, ``recall`` and ``precision``, ``average_precision`` and the ``interval`` of that, and the ``base_rate``; and
+        the number of ``rows`` of all classes.
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn on.
+
+    See Also
+    --------
+    RocDisplay, ConfusionDisplay, ReliabilityDisplay : Other pictures of how well a model does.
+    sklearn.metrics.PrecisionRecallDisplay : For any classifier, without intervals.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from sklearn.datasets import load_wine
+    >>> from svml import PrecisionRecallDisplay, SVMLClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SVMLClassifier().fit(X[::2], y[::2])
+    >>> display = PrecisionRecallDisplay.from_estimator(model, X[1::2], y[1::2])
+    >>> len(display.precision_recall["curves"])
+    3
+    """
+
+    def __init__(self, precision_recall: dict[str, Any]) -> None:
+        self.precision_recall = precision_recall
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, pos_label: Any = None, ax: Any = None
+    ) -> PrecisionRecallDisplay:
+        """Rank rows by their probabilities and draw the curves.
+
+        Parameters
+        ----------
+        estimator : SVMLClassifier or SVML
+            A fitted estimator.
+        X : array-like of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        pos_label : label, default=None
+            The class that is told from the rest. None: the second of two, each of more.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : PrecisionRecallDisplay
+            The curves.
+        """
+        rows, labels, place, threads = _asked(estimator, X, y, pos_label)
+        return cls(estimator._model.precision_recall(rows, labels, place, threads)).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> PrecisionRecallDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : PrecisionRecallDisplay
+            The display itself.
+        """
+        (ax,) = _axes(ax, 5.4, 5.4)
+        curves, said = _worst(self.precision_recall["curves"], "average_precision")
+        for place, curve in enumerate(curves):
+            label = f"{_short(curve['class'])}: {_value(curve['average_precision'], curve['interval'])}"
+            # From one recall to the next it is the precision of the next that holds.
+            x, y = np.append(0.0, curve["recall"]), np.append(curve["precision"][:1], curve["precision"])
+            ax.plot(x, y, color=CURVES[place], linestyle=DASHES[place], drawstyle="steps-pre", label=label)
+            if len(curves) == 1:
+                rate = curve["base_rate"]
+                ax.axhline(rate, color="#777777", linestyle="--", linewidth=1, label=f"base rate {rate:.3f}")
+        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        ax.set(xlabel="recall: share of the class found", ylabel="precision: share of those found that are of it")
+        title = f"{self.precision_recall['rows']} rows; average precision with 95 % interval{said}"
+        ax.set_title(_wrapped(title, 60), fontsize="medium", loc="left")
+        ax.legend(loc="lower left", frameon=False, fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class ConfusionDisplay:
+    """The confusion matrix: which classes are taken for which. Create it with `from_estimator`.
+
+    Attributes
+    ----------
+    confusion : dict
+        The ``classes``; the ``counts`` of rows of each class (first index) predicted as each class (second index) and these
+        as ``shares`` of the rows of the class; ``error``, its 95 % ``interval`` and the number of ``rows``.
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn on.
+
+    See Also
+    --------
+    RocDisplay, PrecisionRecallDisplay, ReliabilityDisplay : Other pictures of how well a model does.
+    sklearn.metrics.ConfusionMatrixDisplay : For any classifier, without an interval.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from sklearn.datasets import load_wine
+    >>> from svml import ConfusionDisplay, SVMLClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SVMLClassifier().fit(X[::2], y[::2])
+    >>> ConfusionDisplay.from_estimator(model, X[1::2], y[1::2]).confusion["rows"]
+    89
+    """
+
+    def __init__(self, confusion: dict[str, Any]) -> None:
+        self.confusion = confusion
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> ConfusionDisplay:
+        """Classify rows and draw how often each class is taken for each.
+
+        Parameters
+        ----------
+        estimator : SVMLClassifier or SVML
+            A fitted estimator.
+        X : array-like of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : ConfusionDisplay
+            The matrix.
+        """
+        rows, labels, _, threads = _asked(estimator, X, y, None)
+        return cls(estimator._model.confusion(rows, labels, threads)).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> ConfusionDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : ConfusionDisplay
+            The display itself.
+        """
+        from matplotlib.colors import to_rgb
+
+        found = self.confusion
+        count, shares = len(found["classes"]), found["shares"]
+        side = min(max(2.6 + 0.42 * count, 4.4), 11.0)
+        (ax,) = _axes(ax, side + 0.4, side)
+        # Right ones blue, wrong ones vermillion, the stronger the more of the class they are.
+        colours = np.where(np.eye(count, dtype=bool)[..., None], to_rgb("#0072b2"), to_rgb("#d55e00"))
+        strength = np.where(found["counts"] > 0, 0.06 + 0.79 * shares, 0.0)
+        ax.imshow(1 - strength[..., None] * (1 - colours))
+        size = 10 if count <= 10 else 7
+        for i in range(count):
+            for j in range(count):
+                number = found["counts"][i, j]
+                if number > 0 or count <= 10:
+                    text = f"{number}\n{100 * shares[i, j]:.1f} %" if count <= 6 else f"{number}"
+                    ink = "white" if strength[i, j] > 0.55 else INK
+                    ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=size)
+        names = [_short(name) for name in found["classes"]]
+        turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 6 else {}
+        ax.set_xticks(range(count), names, **turned)
+        ax.set_yticks(range(count), names)
+        ax.set(xlabel="predicted class", ylabel="true class")
+        low, high = found["interval"]
+        title = f"{found['rows']} rows, error {100 * found['error']:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+        ax.set_title(title, fontsize="medium", loc="left")
+        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 

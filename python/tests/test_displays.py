@@ -7,7 +7,9 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn import metrics
 from sklearn.pipeline import make_pipeline
 
 from svml import (
@@ -15,10 +17,13 @@ from svml import (
     LMNN,
     NCA,
     SVML,
+    ConfusionDisplay,
     MapDisplay,
     MetricDisplay,
+    PrecisionRecallDisplay,
     RelevanceDisplay,
     ReliabilityDisplay,
+    RocDisplay,
     SVMLClassifier,
     TraceDisplay,
 )
@@ -193,16 +198,110 @@ def test_probabilities_and_shares(cancer, wine):
     found = display.reliability
     p = model.predict_proba(X[1::2])[:, 1]
     np.testing.assert_array_equal(found["counts"], np.histogram(p, bins=10, range=(0, 1))[0])
-    assert found["event"] == "class 1" and len(display.axes_) == 2
-    assert found["rows"] @ found["observed"] == pytest.approx(y[1::2].sum())
-    assert found["rows"] @ found["predicted"] == pytest.approx(p.sum())
+    assert found["event"] == "predicted probability of 1" and len(display.axes_) == 2
+    # Bins of equal count, by the order of the probabilities.
+    assert found["rows"].min() >= 20 and found["rows"].max() - found["rows"].min() <= 1
+    order, start = np.argsort(p, kind="stable"), 0
+    for place, rows in enumerate(found["rows"]):
+        own = order[start : start + rows]
+        assert found["predicted"][place] == pytest.approx(p[own].mean())
+        assert found["observed"][place] == pytest.approx(y[1::2][own].mean())
+        start += rows
+    apart = found["rows"] @ np.abs(found["predicted"] - found["observed"]) / found["rows"].sum()
+    assert found["calibration_error"] == pytest.approx(apart)
+    assert f"calibration error {100 * apart:.1f} %" in display.axes_[0].get_title("left")
     assert (found["low"] <= found["predicted"]).mean() > 0.5
+    first = drawn(ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], pos_label=0)).reliability
+    assert first["event"] == "predicted probability of 0"
+    np.testing.assert_allclose(first["observed"], 1 - found["observed"][::-1])
     several = drawn(ReliabilityDisplay.from_estimator(SVMLClassifier().fit(*wine), *wine))
     assert "predicted class" in several.reliability["event"]
     with pytest.raises(RuntimeError, match="cannot classify them; use SVMLClassifier"):
         ReliabilityDisplay.from_estimator(NCA().fit(*wine), *wine)
     with pytest.raises(ValueError, match="labels were given for"):
         ReliabilityDisplay.from_estimator(model, X, y[1:])
+    with pytest.raises(ValueError, match="one of the classes of the model: 0, 1"):
+        ReliabilityDisplay.from_estimator(model, X, y, pos_label=7)
+
+
+def test_curves_are_those_of_scikit_learn(cancer, wine):
+    X, y = cancer
+    model = SVMLClassifier().fit(X[::2], y[::2])
+    X, y = X[1::2], y[1::2]
+    p = model.predict_proba(X)
+    for label in (None, 0):
+        place = 1 if label is None else label
+        (curve,) = drawn(RocDisplay.from_estimator(model, X, y, pos_label=label)).roc["curves"]
+        false, true, thresholds = metrics.roc_curve(y == place, p[:, place], drop_intermediate=False)
+        np.testing.assert_allclose(curve["false_positive_rate"], false)
+        np.testing.assert_allclose(curve["true_positive_rate"], true)
+        np.testing.assert_allclose(curve["thresholds"], thresholds)
+        assert curve["class"] == str(place)
+        assert curve["auc"] == pytest.approx(metrics.roc_auc_score(y == place, p[:, place]))
+        assert curve["interval"][0] < curve["auc"] < curve["interval"][1]
+        display = drawn(PrecisionRecallDisplay.from_estimator(model, X, y, pos_label=label))
+        (curve,) = display.precision_recall["curves"]
+        precision, recall, _ = metrics.precision_recall_curve(y == place, p[:, place])
+        # scikit-learn has ascending thresholds, and a last point of recall 0.
+        np.testing.assert_allclose(curve["precision"], precision[-2::-1])
+        np.testing.assert_allclose(curve["recall"], recall[-2::-1])
+        assert curve["average_precision"] == pytest.approx(metrics.average_precision_score(y == place, p[:, place]))
+        assert curve["base_rate"] == pytest.approx((y == place).mean())
+    X, y = wine
+    model = SVMLClassifier().fit(X[::2], y[::2])
+    p = model.predict_proba(X[1::2])
+    curves = drawn(RocDisplay.from_estimator(model, X[1::2], y[1::2])).roc["curves"]
+    auc = [metrics.roc_auc_score(y[1::2] == place, p[:, place]) for place in range(3)]
+    assert [curve["auc"] for curve in curves] == pytest.approx(auc)
+    drawn(PrecisionRecallDisplay.from_estimator(model, X[1::2], y[1::2]))
+    with pytest.raises(ValueError, match="every row is of the class 1"):
+        RocDisplay.from_estimator(model, X[y == 1], y[y == 1], pos_label=1)
+
+
+def test_the_confusion_matrix_is_that_of_scikit_learn(wine):
+    X, y = wine
+    model = SVMLClassifier(form="sphere").fit(X[::3, :3], y[::3])
+    display = drawn(ConfusionDisplay.from_estimator(model, X[1::3, :3], y[1::3]))
+    expected = metrics.confusion_matrix(y[1::3], model.predict(X[1::3, :3]))
+    np.testing.assert_array_equal(display.confusion["counts"], expected)
+    np.testing.assert_allclose(display.confusion["shares"], expected / expected.sum(axis=1, keepdims=True))
+    assert display.confusion["error"] == pytest.approx(1 - np.trace(expected) / expected.sum())
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts[0] == f"{expected[0, 0]}\n{100 * expected[0, 0] / expected[0].sum():.1f} %"
+
+
+def test_twenty_classes_and_long_names():
+    rng = np.random.default_rng(0)
+    angle = 2 * np.pi * np.repeat(np.arange(20), 15) / 20
+    X = np.column_stack([np.cos(angle), np.sin(angle), rng.normal(size=300), rng.normal(size=300)])
+    X[:, :2] += 0.04 * rng.normal(size=(300, 2))
+    names = [f"a column whose name is rather long, number {k}" for k in range(4)]
+    X = pd.DataFrame(X, columns=names)
+    y = np.array([f"class {k:02}" for k in range(20)])[np.repeat(np.arange(20), 15)]
+    model = SVMLClassifier(form="diagonal").fit(X, y)
+    display = drawn(MapDisplay.from_estimator(model, X, y))
+    ax = display.ax_
+    looks = set()
+    for points in ax.collections:
+        if points.get_label().startswith("class "):
+            path = points.get_paths()[0].vertices
+            looks.add((path.shape, path.round(3).tobytes(), *map(tuple, (*points.get_facecolor(), *points.get_edgecolor()))))
+    assert len(looks) == 20
+    assert "boundary" in [text.get_text() for text in ax.get_legend().get_texts()]
+    # All that is drawn lies within the figure.
+    width, height = display.figure_.canvas.get_width_height()
+    for text in (ax.xaxis.label, ax.yaxis.label, ax.get_legend(), ax.title, ax._left_title):
+        box = text.get_window_extent()
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width + 1 and box.y1 <= height + 1, text
+
+
+def test_a_diagonal_metric_is_drawn_as_bars(cancer):
+    X, y = cancer
+    display = drawn(MetricDisplay.from_estimator(SVMLClassifier(form="diagonal").fit(X, y)))
+    assert "M is diagonal" in display.ax_.get_title("left")
+    bars = [bar.get_width() for bar in display.ax_.patches]
+    assert bars == sorted(np.diag(display.matrix), reverse=True)
+    assert not drawn(MetricDisplay.from_estimator(NCA().fit(X, y))).ax_.patches
 
 
 def test_axes_of_the_caller(cancer):

@@ -53,6 +53,8 @@ pub enum Command {
     Compare(Compare),
     /// Say why rows are classified as they are: what each column contributes, and which training rows are alike
     Explain(Explain),
+    /// Measure how the error falls with the number of rows to learn from, and draw it
+    LearningCurve(LearningCurve),
     /// Print a summary of a model: what it has learned
     Show(Show),
     /// List the parameters of a method: what each does, what it may be and its default
@@ -373,6 +375,36 @@ pub struct Explain {
     pub json: bool,
 }
 
+/// `svml learning-curve`
+#[derive(Args, Clone, Debug)]
+pub struct LearningCurve {
+    /// Data to learn from.
+    #[command(flatten)]
+    pub data: TrainingData,
+    /// Picture to write; its name ends in .svg or .png [default: none, only the table is printed]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<String>,
+    /// What to fit, such as svml, euclidean or nca:rank=2+knn:k=5 [default: svml]
+    #[arg(long, value_parser = parsed::<MethodArg>, value_name = "METHOD", long_help = method::help())]
+    pub method: Option<MethodArg>,
+    /// Numbers of rows to learn from, separated by commas [default: up to six, each half of the next, up to four fifths of
+    /// all rows]
+    #[arg(long, value_name = "ROWS", value_delimiter = ',')]
+    pub sizes: Option<Vec<usize>>,
+    /// How often to repeat it; each time another random fifth of the rows is held out, and the error is that on these rows
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
+    pub repetitions: u64,
+    /// Title of the picture
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// How to learn.
+    #[command(flatten)]
+    pub learning: Learning,
+    /// Print as JSON, with errors as fractions
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `svml show`
 #[derive(Args, Clone, Debug)]
 pub struct Show {
@@ -397,17 +429,23 @@ pub struct Parameters {
 /// What to draw.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The rows in the two leading directions of the metric, and what the model decides there
+    /// The rows as the metric sees them, in the plane that shows the classes best, and what the model decides there
     Map,
     /// Loss and errors, step by step, for each SVM that was learned
     Trace,
-    /// The matrix M = L'L with the names of the features
+    /// The matrix M = L'L with the names of the features; bars if it is diagonal
     Metric,
     /// How much each standardised feature counts: its share of the diagonal of M, and its spread over the SVMs of a
     /// mean
     Relevance,
     /// Calibration: how often rows with a predicted probability belong to the class
     Reliability,
+    /// The ROC curve: the share of a class that is found, against the share of the others that is taken for it
+    Roc,
+    /// Precision against recall: how many of those found are of the class, against the share of the class that is found
+    PrecisionRecall,
+    /// The confusion matrix: which classes are taken for which
+    Confusion,
 }
 
 /// `svml plot`
@@ -415,7 +453,8 @@ pub enum Kind {
 pub struct Plot {
     /// Model file of `svml train`
     pub model: String,
-    /// The rows to draw, for map and reliability: a file, - for standard input, or uci:NAME
+    /// The rows to draw, for map, reliability, roc, precision-recall and confusion: a file, - for standard input, or
+    /// uci:NAME. But for the map they should be rows that were not trained on
     pub data: Option<String>,
     /// Picture to write; its name ends in .svg or .png
     #[arg(short, long, value_name = "FILE")]
@@ -423,6 +462,10 @@ pub struct Plot {
     /// What to draw
     #[arg(long, value_enum, default_value = "map", value_name = "KIND")]
     pub kind: Kind,
+    /// The class that reliability, roc and precision-recall are of [default: of two classes the second; of several the
+    /// predicted class for reliability, and each class against the rest for the others]
+    #[arg(long, value_name = "CLASS")]
+    pub class: Option<String>,
     /// Title of the picture
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,

@@ -235,13 +235,15 @@ pub fn map_file(model_file: &str) -> String {
     format!("{model_file}.svml")
 }
 
-/// Whether the name of a file is that of a picture, and then whether it is a PNG.
-pub fn picture_format(output: &str) -> Option<bool> {
+/// Whether a picture is to be a PNG by its name, which may end in .svg too.
+pub fn is_png(output: &str) -> Result<bool, Failure> {
     let ending = output.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     match ending.as_deref() {
-        Some("png") => Some(true),
-        Some("svg") => Some(false),
-        _ => None,
+        Some("png") => Ok(true),
+        Some("svg") => Ok(false),
+        _ => Err(Failure::Usage(format!(
+            "-o {output}: the name of a picture must end in .svg or .png"
+        ))),
     }
 }
 

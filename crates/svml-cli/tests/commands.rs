@@ -487,6 +487,7 @@ fn models_without_an_svm_work_in_every_command() {
         &["predict", "m", "t.csv"][..],
         &["evaluate", "m", "t.csv"],
         &["plot", "m", "t.csv", "-o", "p.svg", "--kind", "reliability"],
+        &["plot", "m", "t.csv", "-o", "p.svg", "--kind", "confusion"],
     ] {
         let run = sandbox.svml(args).code(3);
         assert!(run.err.contains("m: the model holds a metric alone"), "{}", run.err);
@@ -879,7 +880,8 @@ fn compare_takes_methods_with_parameters() {
 #[test]
 fn every_picture_is_drawn() {
     let sandbox = Sandbox::with_model();
-    for kind in ["map", "trace", "metric", "relevance", "reliability"] {
+    let kinds = "map trace metric relevance reliability roc precision-recall confusion";
+    for kind in kinds.split(' ') {
         let (svg, png) = (format!("{kind}.svg"), format!("{kind}.png"));
         sandbox.svml(&["plot", "m.svml", "train.csv", "-o", &svg, "--kind", kind]).code(0);
         let text = sandbox.read(&svg);
@@ -889,6 +891,40 @@ fn every_picture_is_drawn() {
     }
     sandbox.svml(&["plot", "m.svml", "-o", "metric.svg", "--kind", "metric", "--title", "A & B"]);
     assert!(sandbox.read("metric.svg").contains("A &amp; B"));
+    // Of a class by its name.
+    for (kind, words) in [
+        ("reliability", "predicted probability of inside"),
+        ("roc", "share of inside found"),
+        ("precision-recall", "share of inside found"),
+    ] {
+        let args = ["plot", "m.svml", "train.csv", "-o", "c.svg", "--kind", kind];
+        sandbox.svml(&[&args[..], &["--class", "inside"]].concat()).code(0);
+        assert!(sandbox.read("c.svg").contains(words), "{kind}");
+        let run = sandbox.svml(&[&args[..], &["--class", "left"]].concat()).code(2);
+        assert!(run.err.contains("its classes are inside, outside"), "{}", run.err);
+    }
+    let run =
+        sandbox.svml(&["plot", "m.svml", "train.csv", "-o", "c.svg", "--class", "inside"]).code(2);
+    assert!(run.err.contains("--class goes with --kind reliability, roc"), "{}", run.err);
+}
+
+#[test]
+fn a_learning_curve_is_measured_and_drawn() {
+    let sandbox = Sandbox::with_model();
+    let base = ["learning-curve", "train.csv", "--method", "knn:k=3", "--repetitions", "3"];
+    let run = |more: &[&str], code| sandbox.svml(&[&base[..], more].concat()).code(code);
+    let out = run(&["-o", "curve.svg"], 0).out;
+    assert!(out.contains("rows to learn from") && out.contains("mean of 3 repetitions"), "{out}");
+    assert!(sandbox.read("curve.svg").contains("rows to learn from"));
+    let text = run(&["--sizes", "40,20", "--json"], 0).out;
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["sizes"], serde_json::json!([20, 40]));
+    assert_eq!(value["errors"][1].as_array().unwrap().len(), 3);
+    let run = run(&["--sizes", "20,100000"], 2);
+    assert!(run.err.contains("four fifths of all rows"), "{}", run.err);
+    let run = sandbox.svml(&["learning-curve", "train.csv", "--method", "nca+none"]).code(2);
+    assert!(run.err.contains("a metric alone cannot classify"), "{}", run.err);
+    sandbox.svml(&["learning-curve", "train.csv", "-o", "curve.gif"]).code(2);
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn help_of_every_command() {
         "evaluate",
         "transform",
         "compare",
+        "learning-curve",
         "show",
         "parameters",
         "plot",

@@ -7,6 +7,8 @@ use crate::svg::{Anchor, Canvas, GREY, INK, Stroke};
 const SMALL: f64 = 11.5;
 /// Size of the label of an axis.
 const LABEL: f64 = 13.0;
+/// Height of a line of such a label.
+const LINE: f64 = 17.0;
 
 /// A range of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,16 +130,24 @@ impl Panel {
         whole_x: bool,
         percent_y: bool,
     ) {
-        let (mut ticks, decimals) = self.x.ticks((self.width / 80.0) as usize);
+        let (mut x, mut y) = self.ticks();
         if whole_x {
-            ticks.retain(|v| v.fract() == 0.0);
+            x.retain(|(v, _)| v.fract() == 0.0);
+            x.iter_mut().for_each(|(v, text)| *text = number(*v, 0));
         }
-        let decimals = if whole_x { 0 } else { decimals };
-        let x: Ticks = ticks.into_iter().map(|v| (v, number(v, decimals))).collect();
-        let (ticks, decimals) = self.y.ticks((self.height / 50.0).max(2.0) as usize);
-        let unit = if percent_y { " %" } else { "" };
-        let y: Ticks = ticks.into_iter().map(|v| (v, number(v, decimals) + unit)).collect();
+        if percent_y {
+            y.iter_mut().for_each(|(_, text)| text.push_str(" %"));
+        }
         self.axes_at(canvas, (x_label, &x), (y_label, &y));
+    }
+
+    /// Round numbers along x and y.
+    fn ticks(&self) -> (Ticks, Ticks) {
+        let texts = |(ticks, decimals): (Vec<f64>, usize)| {
+            ticks.into_iter().map(|v| (v, number(v, decimals))).collect()
+        };
+        let along_x = self.x.ticks((self.width / 80.0) as usize);
+        (texts(along_x), texts(self.y.ticks((self.height / 50.0).max(2.0) as usize)))
     }
 
     /// Frame, the given ticks, and labels.
@@ -162,12 +172,34 @@ impl Panel {
             canvas.text((self.left - 9.0, y + 4.0), text, SMALL, Anchor::End);
         }
         canvas.frame(self.left, self.top, self.width, self.height, tick);
-        let x_label = font::shorten(x_label, LABEL, self.width);
         let middle = self.left + self.width / 2.0;
-        canvas.text((middle, bottom + 41.0), &x_label, LABEL, Anchor::Middle);
-        let y_label = font::shorten(y_label, LABEL, self.height + 40.0);
-        let at = ((self.left - 22.0 - widest).max(14.0), self.top + self.height / 2.0);
-        canvas.turned_text(at, &y_label, LABEL, Anchor::Middle, -90.0);
+        for (k, line) in font::wrap(x_label, LABEL, self.width, 1).iter().enumerate() {
+            canvas.text((middle, bottom + 41.0 + LINE * k as f64), line, LABEL, Anchor::Middle);
+        }
+        let lines = font::wrap(y_label, LABEL, self.height, 1);
+        self.y_label(canvas, &lines, widest);
+    }
+
+    /// The label of y in lines, left of numbers that are at most so wide; its last line is next to them.
+    fn y_label(&self, canvas: &mut Canvas, lines: &[String], widest: f64) {
+        for (k, line) in lines.iter().rev().enumerate() {
+            let x = (self.left - 22.0 - widest - LINE * k as f64).max(14.0);
+            let at = (x, self.top + self.height / 2.0);
+            canvas.turned_text(at, line, LABEL, Anchor::Middle, -90.0);
+        }
+    }
+
+    /// Frame, ticks, and labels of two lines, made of pieces that are not broken.
+    pub fn axes_in_pieces(&self, canvas: &mut Canvas, x_label: &[String], y_label: &[String]) {
+        let (x, y) = self.ticks();
+        let widest = y.iter().map(|(_, text)| font::width(text, SMALL)).fold(0.0, f64::max);
+        self.axes_at(canvas, ("", &x), ("", &y));
+        let middle = self.left + self.width / 2.0;
+        let below = self.top + self.height + 41.0;
+        for (k, line) in font::pack(x_label, LABEL, self.width, 2).iter().enumerate() {
+            canvas.text((middle, below + LINE * k as f64), line, LABEL, Anchor::Middle);
+        }
+        self.y_label(canvas, &font::pack(y_label, LABEL, self.height, 2), widest);
     }
 
     /// Faint lines across the panel at the ticks of y.
@@ -185,9 +217,16 @@ pub(crate) struct Legend {
     pub next: f64,
     /// Widest text.
     pub most: f64,
+    /// From one entry to the next.
+    pub step: f64,
 }
 
 impl Legend {
+    /// A legend with room between its entries.
+    pub fn new(left: f64, next: f64, most: f64) -> Self {
+        Self { left, next, most, step: 21.0 }
+    }
+
     /// An entry whose sign `draw` puts at the given place.
     pub fn entry(
         &mut self,
@@ -198,7 +237,7 @@ impl Legend {
         draw(canvas, (self.left + 12.0, self.next));
         let text = font::shorten(text, SMALL, self.most);
         canvas.text((self.left + 30.0, self.next + 4.0), &text, SMALL, Anchor::Start);
-        self.next += 21.0;
+        self.next += self.step;
     }
 
     /// A line of grey text.
@@ -206,7 +245,7 @@ impl Legend {
         let text = font::shorten(text, SMALL, self.most + 30.0);
         let at = (self.left, self.next + 4.0);
         canvas.styled_text(at, &text, SMALL, Anchor::Start, GREY, "");
-        self.next += 21.0;
+        self.next += self.step;
     }
 }
 

@@ -94,10 +94,9 @@ impl Dots {
         let middle = room + (right - GAP - room) / 2.0;
         canvas.text((middle, bottom + 14.0), &self.label, 13.0, Anchor::Middle);
         if self.series.len() > 1 {
-            let mut legend = Legend { left: right, next: TOP + 10.0, most: widest };
+            let mut legend = Legend::new(right, TOP + 10.0, widest);
             for (k, name) in self.series.iter().enumerate() {
-                legend
-                    .entry(&mut canvas, name, |canvas, at| marker(canvas, Some(look(k)), at, 4.4));
+                legend.entry(&mut canvas, name, |canvas, at| marker(canvas, Some(k), at, 4.4));
             }
         }
         Picture(canvas.finish())
@@ -149,23 +148,18 @@ impl Dots {
             let y = place(panel, mark.name);
             let x = |value: f64| panel.at(self.scaled(value), 0.0).0;
             if let Some((low, high)) = mark.interval {
-                let stroke = Stroke::solid(colour(look(mark.series)), 1.8);
+                let stroke = Stroke::solid(colour(mark.series), 1.8);
                 canvas.line((x(low), y), (x(high), y), stroke);
                 for end in [x(low), x(high)] {
                     canvas.line((end, y - 3.5), (end, y + 3.5), stroke);
                 }
             }
-            marker(canvas, Some(look(mark.series)), (x(mark.value), y), 3.8);
+            marker(canvas, Some(mark.series), (x(mark.value), y), 3.8);
         }
         canvas.frame(panel.left, panel.top, panel.width, panel.height, Stroke::solid(INK, 1.0));
         let at = (panel.left, panel.top - 7.0);
         canvas.text(at, &font::shorten(&drawn.title, 12.5, panel.width), 12.5, Anchor::Start);
     }
-}
-
-/// The marker of a series. The eighth would have the colour of the first and nearly its shape.
-fn look(series: usize) -> usize {
-    if series < 7 { series } else { series + 5 }
 }
 
 /// The middle of a name's line.

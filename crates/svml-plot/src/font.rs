@@ -50,6 +50,45 @@ pub(crate) fn shorten(text: &str, size: f64, most: f64) -> String {
     short
 }
 
+/// The text in lines that are no wider than `most`, broken between words; at most so many lines, of which the last is cut if
+/// need be.
+pub(crate) fn wrap(text: &str, size: f64, most: f64, lines: usize) -> Vec<String> {
+    let words: Vec<&str> = text.split(' ').collect();
+    pack(&words, size, most, lines)
+}
+
+/// Pieces that are not to be broken, joined by blanks into lines that are no wider than `most`. What does not fit into so
+/// many lines is left out from the end, which an ellipsis shows; only a piece that is alone too wide is cut.
+pub(crate) fn pack(pieces: &[impl AsRef<str>], size: f64, most: f64, lines: usize) -> Vec<String> {
+    let mut packed: Vec<String> = Vec::new();
+    for (k, piece) in pieces.iter().enumerate() {
+        let piece = piece.as_ref();
+        let with = |line: &str| match line {
+            "" => piece.to_owned(),
+            line => format!("{line} {piece}"),
+        };
+        let fits = |line: &str, last: bool| {
+            // The last line needs room for an ellipsis, unless nothing follows.
+            let room = if last && k + 1 < pieces.len() { width(" \u{2026}", size) } else { 0.0 };
+            width(line, size) + room <= most
+        };
+        let last = packed.len() == lines;
+        if let Some(line) = packed.last_mut() {
+            let longer = with(line);
+            if fits(&longer, last) {
+                *line = longer;
+                continue;
+            }
+            if last {
+                line.push_str(if line.ends_with('\u{2026}') { "" } else { " \u{2026}" });
+                break;
+            }
+        }
+        packed.push(shorten(piece, size, most));
+    }
+    packed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +101,23 @@ mod tests {
         assert!(width(&cut, 12.0) <= 100.0);
         assert!(width("iii", 12.0) < width("WWW", 12.0));
         assert!(width("\u{4e2d}\u{6587}", 10.0) >= 20.0);
+    }
+
+    #[test]
+    fn pieces_are_kept_whole_and_left_out_from_the_end() {
+        let pieces = ["0.61 worst radius", "+ 0.45 texture", "\u{2212} 0.30 mean smoothness"];
+        assert_eq!(pack(&pieces, 12.0, 1000.0, 1), [pieces.join(" ")]);
+        let narrow = width(pieces[2], 12.0) + 15.0;
+        assert_eq!(pack(&pieces, 12.0, narrow, 3), pieces);
+        let two = pack(&pieces, 12.0, narrow, 2);
+        assert_eq!(two, [pieces[0].to_owned(), format!("{} \u{2026}", pieces[1])]);
+        // Only what is alone too wide is cut.
+        let cut = pack(&pieces, 12.0, 60.0, 2);
+        assert!(cut[0].ends_with('\u{2026}') && cut.len() == 2, "{cut:?}");
+        for line in [two, cut].concat() {
+            assert!(width(&line, 12.0) <= narrow);
+        }
+        assert_eq!(wrap("one two three", 12.0, width("one two", 12.0), 2), ["one two", "three"]);
+        assert!(pack(&[] as &[&str], 12.0, 10.0, 2).is_empty());
     }
 }

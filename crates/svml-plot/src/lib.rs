@@ -1,17 +1,20 @@
 //! Pictures of [`svml`] models.
 //!
 //! Each figure is computed first, by [`svml::figures`], as plain arrays that can be used without drawing. It is
-//! drawn second, by [`Draw`], as an SVG, from which a PNG can be made. Colours are those of Okabe and Ito, and never the only
-//! difference: classes have markers of their own, curves dashes, negative entries a stroke.
+//! drawn second, by [`Draw`], as an SVG, from which a PNG can be made. Colours are those of Okabe and Ito and three more, and never the only
+//! difference: classes have markers of their own, curves dashes, negative entries ticks.
 //!
 //! | figure | shows |
 //! |---|---|
-//! | [`Map`] | rows in two dimensions over the decision of the model, margins, support vectors ringed |
+//! | [`Map`] | rows in two dimensions over the decision of the model, margins, support vectors ringed if they are few |
 //! | [`Trace`] | loss and errors, step by step |
-//! | [`MetricMatrix`] | the matrix M of the metric |
+//! | [`MetricMatrix`] | the matrix M of the metric; bars if it is diagonal |
 //! | [`Relevance`] | the share of each feature in the diagonal of M, sorted, and its spread over the SVMs of a mean |
 //! | [`Reliability`] | calibration of the probabilities |
 //! | [`Waterfall`] | what each column contributes to the decision about one row |
+//! | [`Roc`], [`PrecisionRecall`] | how well the scores rank rows, each class against the rest |
+//! | [`Confusion`] | which classes are taken for which |
+//! | [`LearningCurve`] | the error by the number of rows to learn from |
 //!
 //! and of studies, from numbers that are already there:
 //!
@@ -36,14 +39,17 @@
 //! ```
 
 mod axis;
+mod confusion;
 mod contour;
 mod dots;
 mod font;
+mod learning_curve;
 mod lines;
 mod map;
 mod metric_matrix;
 mod plane;
 mod png;
+mod ranking;
 mod relevance;
 mod reliability;
 mod style;
@@ -55,7 +61,10 @@ pub use dots::{DotPanel, Dots, Mark};
 pub use lines::{Curve, CurvePanel, Lines};
 pub use plane::Plane;
 pub use png::DrawError;
-pub use svml::figures::{Bin, Map, MetricMatrix, Point, Relevance, Reliability, Trace, Waterfall};
+pub use svml::figures::{
+    Bin, Confusion, LearningCurve, Map, MetricMatrix, Point, PrecisionRecall, PrecisionRecallCurve,
+    Relevance, Reliability, Roc, RocCurve, Trace, Waterfall,
+};
 
 /// A figure that can be drawn.
 pub trait Draw {

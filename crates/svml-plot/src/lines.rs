@@ -55,7 +55,7 @@ impl Lines {
         let mut canvas =
             Canvas::new(legend_left + 30.0 + widest + 16.0, TOP + HEIGHT + 58.0, title);
         canvas.heading(title, note);
-        let mut legend = Legend { left: legend_left, next: TOP + 10.0, most: widest };
+        let mut legend = Legend::new(legend_left, TOP + 10.0, widest);
         // A curve that is alone in its panel is named by the label of the axis.
         let mut next = 0;
         for (k, panel) in self.panels.iter().enumerate() {

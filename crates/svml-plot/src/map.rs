@@ -6,13 +6,16 @@ use crate::axis::{Legend, Panel, Range};
 use crate::contour::contour;
 use crate::font;
 use crate::style::{marker, tint};
-use crate::svg::{Canvas, INK, Stroke};
+use crate::svg::{Canvas, INK, Stroke, note_height};
 use crate::{Draw, Picture};
 
-/// Most classes that the legend lists.
-const LISTED: usize = 16;
+/// Most classes that the legend lists, and from how many on its entries are closer together.
+const LISTED: usize = 26;
+const MANY: usize = 14;
+const CLOSE: f64 = 17.0;
 
 const BOUNDARY: Stroke = Stroke::solid(INK, 2.0);
+const BETWEEN: Stroke = Stroke::solid(INK, 1.0);
 const MARGIN: Stroke = Stroke { colour: INK, width: 1.2, dash: "6 4" };
 const RING: Stroke = Stroke::solid("#000000", 1.0);
 
@@ -23,33 +26,26 @@ impl Draw for Map {
             .iter()
             .take(LISTED)
             .map(|class| font::width(class, 11.5))
-            .fold(font::width("support vector", 11.5), f64::max)
+            .fold(font::width("class not known", 11.5), f64::max)
             .min(170.0);
+        let (left, width, height) = (100.0, 560.0, 440.0);
+        let beside = left + width + 18.0;
+        let whole = beside + 30.0 + widest + 16.0;
+        let note = self.note();
         let panel = Panel {
-            left: 78.0,
-            top: 62.0,
-            width: 560.0,
-            height: 440.0,
+            left,
+            top: 62.0 + note_height(&note, whole),
+            width,
+            height,
             x: Range { low: self.x_range[0], high: self.x_range[1] },
             y: Range { low: self.y_range[0], high: self.y_range[1] },
         };
-        let left = panel.left + panel.width + 18.0;
-        let mut canvas = Canvas::new(left + 30.0 + widest + 16.0, 560.0, title);
-        let mut note = match &self.background {
-            Some(background) => format!("Background: {background}"),
-            None => "Rows as the metric sees them".to_owned(),
-        };
-        if self.points.len() < self.rows {
-            note.push_str(&format!("; {} of {} rows are drawn", self.points.len(), self.rows));
-        }
-        let inside = |p: &&Point| {
-            (0.0..=1.0).contains(&panel.x.share(p.x)) && (0.0..=1.0).contains(&panel.y.share(p.y))
-        };
-        let outside = self.points.len() - self.points.iter().filter(inside).count();
-        if outside > 0 {
-            note.push_str(&format!("; outside the frame: {outside}"));
-        }
-        canvas.heading(title, &note);
+        let step = if self.classes.len() > MANY { CLOSE } else { 21.0 };
+        let listed = Legend { step, ..Legend::new(beside, panel.top + 10.0, widest) };
+        let entries = self.classes.len().min(LISTED) as f64 + 5.0;
+        let tall = (panel.top + 30.0 + step * entries).max(panel.top + height + 74.0);
+        let mut canvas = Canvas::new(whole, tall, title);
+        canvas.long_heading(title, &note);
         canvas.clip(panel.left, panel.top, panel.width, panel.height);
         if !self.decided.is_empty() {
             background(self, &mut canvas, &panel);
@@ -58,19 +54,20 @@ impl Draw for Map {
             true => (3.2, Stroke { width: 0.6, ..RING }),
             false => (4.2, RING),
         };
-        // Support vectors last, so that their rings are on top.
+        // Ringed ones last, so that their rings are on top.
+        let ringed = |p: &Point| self.ringed && p.support;
         let mut order: Vec<&Point> = self.points.iter().collect();
-        order.sort_by_key(|p| p.support);
+        order.sort_by_key(|p| ringed(p));
         for point in order {
             let at = panel.at(point.x, point.y);
             marker(&mut canvas, point.class, at, radius);
-            if point.support {
+            if ringed(point) {
                 canvas.circle(at, radius + 0.6 * radius, "none", ring);
             }
         }
         canvas.unclip();
-        panel.axes(&mut canvas, &self.axis_labels[0], &self.axis_labels[1], false, false);
-        legend(self, &mut canvas, Legend { left, next: panel.top + 10.0, most: widest });
+        panel.axes_in_pieces(&mut canvas, &self.axis_terms[0], &self.axis_terms[1]);
+        legend(self, &mut canvas, listed);
         Picture(canvas.finish())
     }
 }
@@ -121,7 +118,7 @@ fn background(map: &Map, canvas: &mut Canvas, panel: &Panel) {
             for class in 0..map.classes.len() {
                 let own: Vec<f64> =
                     map.decided.iter().map(|d| f64::from(u8::from(*d == class))).collect();
-                canvas.path(&lines(&own, 0.5), Stroke::solid(INK, 1.0));
+                canvas.path(&lines(&own, 0.5), BETWEEN);
             }
         }
     }
@@ -139,7 +136,7 @@ fn legend(map: &Map, canvas: &mut Canvas, mut legend: Legend) {
         legend.entry(canvas, "class not known", |canvas, at| marker(canvas, None, at, 4.6));
     }
     legend.next += 8.0;
-    if map.points.iter().any(|p| p.support) {
+    if map.ringed && map.points.iter().any(|p| p.support) {
         legend.entry(canvas, "support vector", |canvas, at| {
             canvas.circle(at, 6.5, "none", RING);
         });
@@ -148,7 +145,8 @@ fn legend(map: &Map, canvas: &mut Canvas, mut legend: Legend) {
         canvas.line((x - 12.0, y), (x + 12.0, y), stroke);
     };
     if !map.decided.is_empty() {
-        legend.entry(canvas, "boundary", |canvas, at| line(canvas, at, BOUNDARY));
+        let look = if map.decision.is_some() { BOUNDARY } else { BETWEEN };
+        legend.entry(canvas, "boundary", |canvas, at| line(canvas, at, look));
     }
     if map.margins {
         legend.entry(canvas, "margin, \u{00b1}1", |canvas, at| line(canvas, at, MARGIN));

@@ -4,6 +4,7 @@ use svml::figures::MetricMatrix;
 
 use crate::axis::number;
 use crate::font;
+use crate::relevance::Bars;
 use crate::style::diverging;
 use crate::svg::{Anchor, Canvas, INK, Stroke, capitalised};
 use crate::{Draw, Picture};
@@ -12,9 +13,14 @@ use crate::{Draw, Picture};
 const NAME: f64 = 150.0;
 /// Entries below this share of the largest need no sign.
 const NEGLIGIBLE: f64 = 0.02;
+/// Most bars of a diagonal matrix.
+const BARS: usize = 30;
 
 impl Draw for MetricMatrix {
     fn draw(&self, title: &str) -> Picture {
+        if self.is_diagonal() {
+            return diagonal(self, title);
+        }
         let n = self.names.len();
         let cell = (560.0 / n.max(1) as f64).clamp(13.0, 62.0);
         let size = (cell * 0.62).clamp(8.0, 12.0);
@@ -33,7 +39,7 @@ impl Draw for MetricMatrix {
             notes.push(format!("mean of the M of {} SVMs, each of trace 1", self.mean_of));
         }
         if self.values.as_slice().iter().any(|value| *value < -NEGLIGIBLE * largest) {
-            notes.push("negative entries are blue, with two corners cut".to_owned());
+            notes.push("blue with ticks: negative".to_owned());
         }
         if n < self.features {
             notes.push(format!("the {n} most relevant of {} features", self.features));
@@ -70,6 +76,28 @@ impl Draw for MetricMatrix {
         scale_bar(&mut canvas, left + side + 24.0, top, side.clamp(120.0, 260.0), largest);
         Picture(canvas.finish())
     }
+}
+
+/// A diagonal matrix as bars, the longest first: all its other entries are zero and need no picture.
+fn diagonal(metric: &MetricMatrix, title: &str) -> Picture {
+    let mut order: Vec<usize> = (0..metric.names.len()).collect();
+    let entry = |k: usize| metric.values[(k, k)];
+    order.sort_by(|&a, &b| entry(b).total_cmp(&entry(a)));
+    order.truncate(BARS);
+    let mut note =
+        "M is diagonal: each feature has a weight of its own, and all other entries are 0"
+            .to_owned();
+    if metric.mean_of > 1 {
+        note += &format!("; mean of the M of {} SVMs, each of trace 1", metric.mean_of);
+    }
+    if order.len() < metric.features {
+        note += &format!("; the {} most relevant of {} features", order.len(), metric.features);
+    }
+    let values: Vec<f64> = order.iter().map(|&k| entry(k)).collect();
+    let names: Vec<String> = order.iter().map(|&k| metric.names[k].clone()).collect();
+    let label = "entry of the diagonal of M, standardised features";
+    Bars { names: &names, values: &values, low: &values, high: &values, unit: "", label }
+        .draw(title, &note)
 }
 
 /// The colours beside their values.

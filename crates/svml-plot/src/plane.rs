@@ -95,7 +95,7 @@ impl Plane {
         };
         let (x_ticks, y_ticks) = (ticks(&self.x), ticks(&self.y));
         panel.axes_at(&mut canvas, (&self.x_label, &x_ticks), (&self.y_label, &y_ticks));
-        self.legend(&mut canvas, Legend { left, next: panel.top + 10.0, most: 150.0 });
+        self.legend(&mut canvas, Legend::new(left, panel.top + 10.0, 150.0));
         Picture(canvas.finish())
     }
 

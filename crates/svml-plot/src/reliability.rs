@@ -1,24 +1,27 @@
-//! Calibration of the probabilities: the observed share of each bin over the probability, and below it how many
-//! rows each bin has.
+//! Calibration of the probabilities: the observed share of each bin over the probability, and below it how the
+//! probabilities are spread.
 
 use svml::figures::Reliability;
 
-use crate::axis::{Panel, Range};
+use crate::axis::{Panel, Range, number};
 use crate::style::colour;
-use crate::svg::{Canvas, GREY, INK, Stroke};
+use crate::svg::{Canvas, GREY, INK, Stroke, note_height};
 use crate::{Draw, Picture};
 
 impl Draw for Reliability {
     fn draw(&self, title: &str) -> Picture {
-        let mut canvas = Canvas::new(600.0, 640.0, title);
-        let total: usize = self.counts.iter().sum();
+        let width = 600.0;
         let note = format!(
-            "{total} rows; bars: 95 % intervals; on the dashed line probabilities are right"
+            "{} rows, calibration error {} %; bars: 95 % intervals; dashed: perfect calibration. Use rows that were not trained on",
+            self.rows,
+            number(100.0 * self.calibration_error, 1)
         );
-        canvas.heading(title, &note);
+        let down = note_height(&note, width);
+        let mut canvas = Canvas::new(width, 640.0 + down, title);
+        canvas.long_heading(title, &note);
         let whole = Range { low: 0.0, high: 1.0 };
         let panel =
-            Panel { left: 84.0, top: 62.0, width: 480.0, height: 380.0, x: whole, y: whole };
+            Panel { left: 84.0, top: 62.0 + down, width: 480.0, height: 380.0, x: whole, y: whole };
         panel.grid(&mut canvas);
         let right = Stroke { colour: GREY, width: 1.4, dash: "6 4" };
         canvas.line(panel.at(0.0, 0.0), panel.at(1.0, 1.0), right);
@@ -40,17 +43,20 @@ impl Draw for Reliability {
         }
         panel.axes(&mut canvas, "", "observed share", false, false);
         let most = self.counts.iter().copied().max().unwrap_or(0).max(1) as f64;
-        let rows =
-            Panel { top: 480.0, height: 100.0, y: Range { low: 0.0, high: 1.08 * most }, ..panel };
-        let bins = self.counts.len() as f64;
+        let rows = Panel {
+            top: panel.top + 418.0,
+            height: 100.0,
+            y: Range { low: 0.0, high: 1.08 * most },
+            ..panel
+        };
+        let parts = self.counts.len() as f64;
         for (k, &count) in self.counts.iter().enumerate() {
-            let (left, top) = rows.at(k as f64 / bins, count as f64);
-            let width = rows.width / bins;
+            let (left, top) = rows.at(k as f64 / parts, count as f64);
+            let width = rows.width / parts;
             let fill = "#9db8cc";
             canvas.rect(left + 2.0, top, width - 4.0, rows.top + rows.height - top, fill);
         }
-        let label = format!("probability of: {}", self.event);
-        rows.axes(&mut canvas, &label, "rows", false, false);
+        rows.axes(&mut canvas, &self.event, "rows", false, false);
         Picture(canvas.finish())
     }
 }

@@ -160,6 +160,16 @@ impl Canvas {
         }
     }
 
+    /// As [`Canvas::heading`], with a note of two lines where one is too short for it; what is below is then to begin
+    /// [`note_height`] further down.
+    pub fn long_heading(&mut self, title: &str, note: &str) {
+        let lines = note_lines(note, self.width);
+        self.heading(title, lines.first().map_or("", String::as_str));
+        if let Some(second) = lines.get(1) {
+            self.styled_text((16.0, 60.0), second, 11.5, Anchor::Start, GREY, "");
+        }
+    }
+
     /// Draws only inside a rectangle until [`Canvas::unclip`].
     pub fn clip(&mut self, x: f64, y: f64, width: f64, height: f64) {
         self.add(&format!(
@@ -181,6 +191,15 @@ impl Canvas {
              <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{body}</svg>\n"
         )
     }
+}
+
+fn note_lines(note: &str, width: f64) -> Vec<String> {
+    font::wrap(note, 11.5, width - 32.0, 2)
+}
+
+/// How much further down the rest of a picture of this width begins below a long note.
+pub(crate) fn note_height(note: &str, width: f64) -> f64 {
+    15.0 * note_lines(note, width).len().saturating_sub(1) as f64
 }
 
 /// Text as XML can hold it: marks are named, control characters replaced.

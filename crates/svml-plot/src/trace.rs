@@ -64,7 +64,7 @@ impl Draw for Trace {
         }
         loss.axes(&mut canvas, "", "loss", true, false);
         errors.axes(&mut canvas, "step", "error", true, true);
-        let mut legend = Legend { left: 642.0, next: errors.top + 10.0, most: widest };
+        let mut legend = Legend::new(642.0, errors.top + 10.0, widest);
         for (k, (name, _)) in self.errors.iter().enumerate() {
             legend.entry(&mut canvas, name, |canvas, (x, y)| {
                 canvas.line((x - 12.0, y), (x + 12.0, y), look(k));
@@ -72,7 +72,7 @@ impl Draw for Trace {
             });
         }
         if !named {
-            let mut legend = Legend { left: 642.0, next: loss.top + 10.0, most: widest };
+            let mut legend = Legend::new(642.0, loss.top + 10.0, widest);
             for (k, listed) in listed.iter().enumerate() {
                 let (name, _) = label(self, k);
                 canvas.text((legend.left, legend.next + 4.0), name, SMALL, Anchor::Start);

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use svml::learners::Nca;
-use svml::{Dataset, Form, Generator, GridSearch, Kernel, Matrix, Method, Model, Svml};
+use svml::{Dataset, Form, Generator, GridSearch, Kernel, Matrix, Method, Model, Run, Svml};
 use svml_plot::{
-    Curve, CurvePanel, DotPanel, Dots, Draw, Lines, Map, Mark, MetricMatrix, Picture, Plane,
-    Relevance, Reliability, Trace,
+    Confusion, Curve, CurvePanel, DotPanel, Dots, Draw, LearningCurve, Lines, Map, Mark,
+    MetricMatrix, Picture, Plane, PrecisionRecall, Relevance, Reliability, Roc, Trace,
 };
 use usvg::{Group, Node, Options, Tree};
 
@@ -74,6 +74,12 @@ fn all(name: &str, model: &Model, data: &Dataset) {
     check(&format!("{name}-relevance"), &Relevance::new(model).draw("Relevance of the features"));
     let reliability = Reliability::new(model, data.x(), &labels(data)).unwrap();
     check(&format!("{name}-reliability"), &reliability.draw("Reliability of the probabilities"));
+    let roc = Roc::new(model, data.x(), &labels(data), None).unwrap();
+    check(&format!("{name}-roc"), &roc.draw("ROC curve"));
+    let curve = PrecisionRecall::new(model, data.x(), &labels(data), None).unwrap();
+    check(&format!("{name}-precision-recall"), &curve.draw("Precision and recall"));
+    let confusion = Confusion::new(model, data.x(), &labels(data)).unwrap();
+    check(&format!("{name}-confusion"), &confusion.draw("Confusion matrix"));
 }
 
 fn fit(data: &Dataset, form: Form) -> Model {
@@ -296,6 +302,67 @@ fn the_map_of_a_metric_of_rank_two_is_the_decision_itself() {
         compared += 1;
     }
     assert!(compared > 100);
+}
+
+#[test]
+fn a_learning_curve() {
+    let data = Generator { rows: 300, ..Default::default() }.generate().unwrap().data;
+    let method = Method::neighbours(3);
+    let curve = LearningCurve::new(&data, &method, None, 3, 0, Run::new, |_, _| true).unwrap();
+    let picture = curve.draw("Learning curve");
+    check("learning-curve", &picture);
+    for size in &curve.sizes {
+        assert!(picture.svg().contains(&format!(">{size}</text>")), "{size}");
+    }
+    assert!(picture.svg().contains("Error on 60 rows that were held out: mean of 3 repetitions"));
+    let one = LearningCurve::new(&data, &method, Some(&[50]), 2, 0, Run::new, |_, _| true).unwrap();
+    check("learning-curve-one", &one.draw("One size"));
+}
+
+#[test]
+fn words_beside_pictures() {
+    let data = columns(300);
+    let model = fit(&data, Form::Diagonal);
+    let metric = MetricMatrix::new(&model).draw("The metric").svg().to_owned();
+    assert!(metric.contains("M is diagonal: each feature has a weight of its own"), "{metric}");
+    let full = MetricMatrix::new(&fit(&data, Form::Full)).draw("The metric").svg().to_owned();
+    assert!(full.contains("lue with ticks: negative"), "{full}");
+    let reliability = Reliability::new(&model, data.x(), &labels(&data)).unwrap();
+    let svg = reliability.draw("Reliability").svg().to_owned();
+    let error = format!("calibration error {:.1} %", 100.0 * reliability.calibration_error);
+    for part in [&error, "dashed: perfect calibration", ">predicted probability of 1</text>"] {
+        assert!(svg.contains(part), "{part}: {svg}");
+    }
+    let roc = Roc::new(&model, data.x(), &labels(&data), None).unwrap();
+    let svg = roc.draw("ROC").svg().to_owned();
+    assert!(svg.contains(&format!("AUC {:.3} (", roc.curves[0].auc)), "{svg}");
+    // Of many classes the worst are drawn.
+    let generator = Generator { rows: 600, classes: 12, flipped: 0.0, ..Default::default() };
+    let data = generator.generate().unwrap().data;
+    let model = Model::fit(&data, Method::neighbours(9)).unwrap();
+    let roc = Roc::new(&model, data.x(), &labels(&data), None).unwrap();
+    let svg = roc.draw("ROC").svg().to_owned();
+    assert!(svg.contains("The 6 classes of 12 with the lowest AUC"), "{svg}");
+    let mut order: Vec<_> = roc.curves.iter().collect();
+    order.sort_by(|a, b| a.auc.total_cmp(&b.auc));
+    for (k, curve) in order.iter().enumerate() {
+        let listed = svg.contains(&format!(">{}</text>", curve.class));
+        assert_eq!(listed, k < 6, "{}", curve.class);
+    }
+}
+
+/// Twenty classes around a circle have twenty different markers in the legend.
+#[test]
+fn twenty_classes_can_be_told_apart() {
+    let generator = Generator { rows: 600, classes: 20, flipped: 0.0, ..Default::default() };
+    let data = generator.generate().unwrap().data;
+    let model = fit(&data, Form::Rank(2));
+    let map = Map::new(&model, data.x(), Some(&labels(&data))).unwrap();
+    let picture = map.draw("Twenty classes");
+    check("twenty-map", &picture);
+    for class in &map.classes {
+        assert!(picture.svg().contains(&format!(">{class}</text>")), "{class}");
+    }
 }
 
 #[test]

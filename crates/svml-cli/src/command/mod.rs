@@ -9,6 +9,7 @@ pub mod export;
 #[cfg(feature = "fetch")]
 mod fetch;
 pub mod generate;
+pub mod learning_curve;
 #[cfg(feature = "fetch")]
 mod lzw;
 pub mod parameters;

@@ -1,6 +1,8 @@
 //! `svml plot`: a model as a picture.
 
-use svml_plot::{Draw, Map, MetricMatrix, Relevance, Reliability, Trace};
+use svml_plot::{
+    Confusion, Draw, Map, MetricMatrix, PrecisionRecall, Relevance, Reliability, Roc, Trace,
+};
 
 use crate::args::{Kind, Plot};
 use crate::console::Console;
@@ -9,17 +11,26 @@ use crate::files::{self, Rows};
 
 /// Runs the command.
 pub fn run(args: &Plot, console: &Console) -> Outcome {
-    let Some(png) = files::picture_format(&args.output) else {
-        return Err(Failure::Usage(format!(
-            "-o {}: the name of a picture must end in .svg or .png",
-            args.output
-        )));
-    };
+    let png = files::is_png(&args.output)?;
+    let has_class = matches!(args.kind, Kind::Reliability | Kind::Roc | Kind::PrecisionRecall);
+    if args.class.is_some() && !has_class {
+        return Err(Failure::Usage(
+            "--class goes with --kind reliability, roc or precision-recall; leave it out"
+                .to_owned(),
+        ));
+    }
     files::check_writable(&args.output)?;
     let model = match args.kind {
-        Kind::Reliability => files::classifier(&args.model)?,
-        _ => files::model(&args.model)?,
+        Kind::Map | Kind::Trace | Kind::Metric | Kind::Relevance => files::model(&args.model)?,
+        _ => files::classifier(&args.model)?,
     };
+    let class = args.class.as_deref();
+    if let Some(class) = class.filter(|class| !model.classes().iter().any(|known| known == class)) {
+        return Err(Failure::Usage(format!(
+            "--class {class}: the model has no such class; its classes are {}",
+            model.classes().join(", ")
+        )));
+    }
     let rows = || -> Result<Rows, Failure> {
         let Some(data) = &args.data else {
             return Err(Failure::Usage(
@@ -43,19 +54,30 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
                     args.model
                 ))
             })?;
-            trace.draw(&title("Learning curve"))
+            trace.draw(&title("Learning, step by step"))
         }
         Kind::Metric => {
             let title = title("The metric M = L'L, standardised features");
             MetricMatrix::new(&model).draw(&title)
         }
         Kind::Relevance => Relevance::new(&model).draw(&title("Relevance of the features")),
-        Kind::Reliability => {
+        Kind::Reliability | Kind::Roc | Kind::PrecisionRecall | Kind::Confusion => {
             let rows = rows()?;
-            let labels = files::labels(&rows)?;
-            Reliability::new(&model, &rows.rows.x, labels)
-                .map_err(|e| Failure::with_file(&rows.name, e))?
-                .draw(&title("Reliability of the probabilities"))
+            let (x, labels) = (&rows.rows.x, files::labels(&rows)?);
+            let drawn = match (args.kind, class) {
+                (Kind::Roc, _) => {
+                    Roc::new(&model, x, labels, class).map(|roc| roc.draw(&title("ROC curve")))
+                }
+                (Kind::PrecisionRecall, _) => PrecisionRecall::new(&model, x, labels, class)
+                    .map(|curve| curve.draw(&title("Precision and recall"))),
+                (Kind::Confusion, _) => Confusion::new(&model, x, labels)
+                    .map(|confusion| confusion.draw(&title("Confusion matrix"))),
+                (_, None) => Reliability::new(&model, x, labels)
+                    .map(|found| found.draw(&title("Reliability of the probabilities"))),
+                (_, Some(class)) => Reliability::of_class(&model, x, labels, class)
+                    .map(|found| found.draw(&title("Reliability of the probabilities"))),
+            };
+            drawn.map_err(|e| Failure::with_file(&rows.name, e))?
         }
     };
     files::write_picture(&picture, png, &args.output)?;

@@ -1,49 +1,47 @@
 //! A map of the rows in two dimensions, with what the model decides everywhere.
 //!
-//! The directions are the two leading eigenvectors e of M, and the coordinate along one is
-//! sqrt(eigenvalue) e'u for a standardised row u, so that distances on the map are distances of the
-//! metric as far as these two directions go; for a metric of rank 2 that is all the way. Where no two
-//! directions lead (a sphere), those are taken in which the mapped rows spread most. The kernel is a
-//! product over directions, k = k_map k_rest. At a point of the map the decision value of an SVM is the mean
-//! of h over the rows' other directions,
+//! The axes are two orthonormal directions of the rows mapped by L, so that distances on the map are distances of the
+//! metric as far as these go: for a metric of rank 2 all the way, otherwise those of the plane that shows the classes, which
+//! `plane.rs` finds.
 //!
-//! ```text
-//! g(p) = sum_j beta_j w_j exp(-|p - p_j|^2) + b,   w_j = mean over rows of k_rest(row, support vector j),
-//! ```
-//!
-//! which for rank 2 is h itself (w_j = 1). Nearest neighbours vote by their distances on the map.
+//! At a place of the map the decision also depends on the other directions. For rank 2 there are none. Otherwise the
+//! background is the mean of the SVMs' outputs over the rows around the place, each moved to it within the plane and
+//! otherwise as it is: rows far away have other values in the other directions than those that lie here. Of new rows, 12.8
+//! percent lie on a colour that is not that of the class the model gives them (27 tables, as in `plane.rs`); with the mean
+//! over rows from all over the map it is 18.3 percent, and 28.1 with the leading eigenvectors of M as axes. Nearest
+//! neighbours vote by their distances on the map.
 
 use std::collections::HashSet;
 
-use crate::data::pairs;
-use crate::error::Result;
-use crate::learners::pca::pca;
+use rayon::prelude::*;
+
+use super::plane::plane;
+use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
-use crate::metric::Kernel;
 use crate::model::{Model, SvmClassifier};
 use crate::multiclass::{decide, vote};
 
 /// Columns and rows of the grid on which the decision is known.
 const GRID: (usize, usize) = (141, 111);
+/// Every how many columns and rows of it means over rows are computed; between these they are interpolated.
+const COARSE: usize = 2;
 /// Most rows that are drawn.
 const SHOWN: usize = 1500;
-/// From this share of the second eigenvalue on, a third direction counts the same as the second.
-const SAME: f64 = 0.95;
-/// Two directions of a mean of metrics stand for it if they have this share of its trace.
-const ENOUGH: f64 = 0.5;
 /// Room beside the outermost rows, as a share of the axis.
 const MARGIN: f64 = 0.07;
-/// Most rows that are moved over the map, and most terms of the expansions that are summed for that.
-const MOVED: usize = 12;
-const MOST_TERMS: usize = 300_000_000;
-/// Most rows over which the other directions are averaged.
-const AVERAGED: usize = 400;
+/// Rows around a place whose other directions are those of the place, and most terms of the expansions that are summed for
+/// that.
+const AROUND: usize = 12;
+const MOST_TERMS: usize = 400_000_000;
+/// Fewer support vectors than this share of the rows that are drawn are ringed.
+const FEW: f64 = 1.0 / 3.0;
 /// How the directions are called.
 const ORDINALS: [&str; 4] = ["first", "second", "third", "fourth"];
 /// Most features that the label of an axis names.
 const NAMED: usize = 3;
-/// Most signs of the name of a feature there.
-const NAME: usize = 12;
+/// Most signs of the name of a feature there, and how many of them are from its beginning.
+const NAME: usize = 40;
+const HEAD: usize = 25;
 
 /// One row on the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,18 +59,20 @@ pub struct Point {
 
 /// A map of the rows in two dimensions, with what the model decides everywhere.
 ///
-/// The axes are the two directions of the metric that count most, so that distances on the map are distances of
-/// the metric as far as these go; where no two stand out, those along which the mapped rows lie apart most. The decision is known on a grid over the map; a metric without a classifier has
-/// none.
+/// The axes are all directions of a metric of rank 2, otherwise the plane of the mapped rows that shows the classes. Distances
+/// on the map are distances of the metric as far as these directions go. The decision is known on a grid over the map; a metric
+/// without a classifier has none.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Map {
     /// What a place on the map is: along each axis, a standardised row times this row. // (2, features)
     pub axes: Matrix,
-    /// What each axis is, in words: its number and the features that weigh most in it.
+    /// What each axis is, in words: the features that weigh most in it, with their weights.
     pub axis_labels: [String; 2],
-    /// Which directions of the metric these are, 0 being the one that counts most.
-    pub which: [usize; 2],
+    /// The same in pieces that should not be broken between lines.
+    pub axis_terms: [Vec<String>; 2],
+    /// Which directions of the metric these are, 0 being the one that counts most; none if they were chosen by the rows.
+    pub which: Option<[usize; 2]>,
     /// Whether the metric has one direction only; the second place is then spread out for legibility.
     pub flat: bool,
     /// The classes of the model.
@@ -81,6 +81,10 @@ pub struct Map {
     pub points: Vec<Point>,
     /// How many rows there are.
     pub rows: usize,
+    /// How many of all rows lie outside of the frame, which few extreme rows do not stretch.
+    pub outside: usize,
+    /// Whether support vectors are few enough for rings around them.
+    pub ringed: bool,
     /// Ends of the first axis.
     pub x_range: [f64; 2],
     /// Ends of the second axis.
@@ -92,7 +96,8 @@ pub struct Map {
     /// The class that the model decides for on the grid; empty for a metric without a classifier.
     pub decided: Vec<usize>,
     /// How strongly to colour the grid, between 0 for white and 1 for the colour of the class: with two classes
-    /// in four steps up to a decision value of 1, else everywhere the same. Empty where `decided` is.
+    /// in four steps up to a decision value of 1, else weaker for the first ten classes than for the next ten, which have
+    /// the same colours. Empty where `decided` is.
     pub strength: Vec<f64>,
     /// Whether the decision reaches the margins, -1 and 1, of an SVM.
     pub margins: bool,
@@ -105,9 +110,8 @@ pub struct Map {
 impl Map {
     /// Computes the map of encoded rows with their labels, if they have any.
     pub fn new(model: &Model, x: &Matrix, labels: Option<&[String]>) -> Result<Self> {
-        let z = model.transform(x)?;
-        let basis = Basis::new(model, &z)?;
-        Self::on(model, x, labels, &z, &basis)
+        let basis = Basis::new(model, x, labels)?;
+        Self::on(model, x, labels, &basis)
     }
 
     /// As [`Map::new`], along two directions of choice: 0 is the first eigenvector of M.
@@ -117,16 +121,34 @@ impl Map {
         labels: Option<&[String]>,
         directions: [usize; 2],
     ) -> Result<Self> {
-        Self::on(model, x, labels, &model.transform(x)?, &Basis::of(model, directions))
+        model.transform(x)?;
+        Self::on(model, x, labels, &Basis::of(model, directions))
     }
 
-    fn on(
-        model: &Model,
-        x: &Matrix,
-        labels: Option<&[String]>,
-        z: &Matrix,
-        basis: &Basis,
-    ) -> Result<Self> {
+    /// What is to be known beside the picture, in a sentence or two.
+    pub fn note(&self) -> String {
+        let mut note = match &self.background {
+            Some(background) => format!("Background: {background}"),
+            None => "Rows as the metric sees them".to_owned(),
+        };
+        if self.points.len() < self.rows {
+            note.push_str(&format!("; {} of {} rows are drawn", self.points.len(), self.rows));
+        }
+        if self.outside > 0 {
+            let (rows, lie) = if self.outside == 1 { ("row", "lies") } else { ("rows", "lie") };
+            note.push_str(&format!("; {} {rows} {lie} outside of the frame", self.outside));
+        }
+        let support = self.points.iter().filter(|p| p.support).count();
+        if support > 0 && !self.ringed {
+            note.push_str(&format!(
+                "; support vectors, {support} of {} rows, are too many to be ringed",
+                self.points.len()
+            ));
+        }
+        note
+    }
+
+    fn on(model: &Model, x: &Matrix, labels: Option<&[String]>, basis: &Basis) -> Result<Self> {
         let u = model.scaler().apply(x);
         let places = basis.places(&u);
         let is_support = support_rows(model, x);
@@ -145,34 +167,37 @@ impl Map {
                 support: is_support[row],
             })
             .collect();
+        let support = points.iter().filter(|p| p.support).count();
         let (x_range, y_range) =
             (frame(points.iter().map(|p| p.x)), frame(points.iter().map(|p| p.y)));
-        let (columns, rows) = GRID;
-        let along = |[low, high]: [f64; 2], k: usize, n: usize| {
-            low + (high - low) * k as f64 / (n - 1) as f64
-        };
-        let grid = Matrix::from_fn(rows * columns, 2, |k, axis| match axis {
-            0 => along(x_range, k % columns, columns),
-            _ if basis.flat => 0.0,
-            _ => along(y_range, k / columns, rows),
-        });
-        let values = decision(model, basis, &grid, &u, z, &places)?;
+        let inside = |[low, high]: [f64; 2], v: f64| (low..=high).contains(&v);
+        let outside = (0..x.rows())
+            .filter(|&row| {
+                let y = basis.flat || inside(y_range, places[(row, 1)]);
+                !(inside(x_range, places[(row, 0)]) && y)
+            })
+            .count();
+        let values = decision(model, basis, x_range, y_range, &u, &places)?;
         let decided = values.as_ref().map(decide).unwrap_or_default();
         let background = values.is_some().then(|| background(model, basis).to_owned());
         let decision = values.filter(|_| classes.len() == 2).map(Matrix::into_vec);
         let names = model.schema().encoded_names();
+        let axis_terms = [0, 1].map(|axis| basis.terms(axis, &names));
         Ok(Self {
             axes: basis.rows.clone(),
-            axis_labels: [0, 1].map(|axis| basis.label(axis, &names)),
+            axis_labels: [0, 1].map(|axis| axis_terms[axis].join(" ")),
+            axis_terms,
             which: basis.which,
             flat: basis.flat,
+            ringed: (support as f64) < FEW * points.len() as f64,
             classes,
             points,
             rows: x.rows(),
+            outside,
             x_range,
             y_range,
-            columns,
-            strength: strength(decided.len(), decision.as_deref()),
+            columns: GRID.0,
+            strength: strength(&decided, decision.as_deref()),
             margins: model.svms().is_some()
                 && decision.iter().flatten().any(|h: &f64| h.abs() > 1.0),
             decision,
@@ -185,37 +210,30 @@ impl Map {
 
 /// The two directions of the map.
 struct Basis {
-    /// sqrt(eigenvalue) times eigenvector. // (2, features)
+    /// Orthonormal directions of the mapped rows, in standardised features: a'L. // (2, features)
     rows: Matrix,
     /// Whether the metric has no other direction.
     exact: bool,
     /// Whether there is only one direction.
     flat: bool,
-    /// Which directions of the metric these are.
-    which: [usize; 2],
+    /// Which directions of the metric these are, if they are its own.
+    which: Option<[usize; 2]>,
 }
 
 impl Basis {
-    fn new(model: &Model, z: &Matrix) -> Result<Self> {
-        let metric = model.acting_metric();
-        let d = metric.features();
-        let (values, _) = metric.directions();
-        let value = |r: usize| values.get(r).copied().unwrap_or(0.0).max(0.0);
-        // Of many directions that count alike, as those of a mean often do, no two stand for the metric: then the two
-        // along which the mapped rows lie apart most do.
-        let all: f64 = (0..values.len()).map(value).sum();
-        let few = value(0) + value(1) >= ENOUGH * all;
-        if value(2) > SAME * value(1) || model.members().len() > 1 && !few {
-            let leading = pca(z, &vec![1.0; z.rows()], 2)?.components();
-            let l = metric.components();
-            let rows = Matrix::from_fn(2, d, |r, k| {
-                let length = leading.row(r).iter().map(|v| v * v).sum::<f64>().sqrt();
-                let along: f64 = (0..l.rows()).map(|i| leading[(r, i)] * l[(i, k)]).sum();
-                if length > 0.0 { along / length } else { 0.0 }
-            });
-            return Ok(Self { rows, exact: false, flat: false, which: [0, 1] });
+    /// All of a metric of two directions or one; otherwise the plane of the mapped rows that shows the classes.
+    fn new(model: &Model, x: &Matrix, labels: Option<&[String]>) -> Result<Self> {
+        model.transform(x)?;
+        let own = Self::of(model, [0, 1]);
+        if own.exact {
+            return Ok(own);
         }
-        Ok(Self::of(model, [0, 1]))
+        match plane(model, x, labels) {
+            Ok(Some(rows)) => Ok(Self { rows, exact: false, flat: false, which: None }),
+            // Rows along a line, or numbers too large for their products, have no plane of their own.
+            Ok(None) | Err(Error::Numerical { .. }) => Ok(own),
+            Err(error) => Err(error),
+        }
     }
 
     /// Along two eigenvectors of M.
@@ -230,134 +248,215 @@ impl Basis {
         });
         let off = (0..values.len()).filter(|r| !which.contains(r)).map(value);
         let exact = off.fold(0.0, f64::max) <= negligible;
-        Self { rows, exact, flat: value(which[1]) <= negligible, which }
+        Self { rows, exact, flat: value(which[1]) <= negligible, which: Some(which) }
     }
 
     /// Where standardised rows are on the map. // (rows, 2)
     fn places(&self, u: &Matrix) -> Matrix {
-        Matrix::from_fn(u.rows(), 2, |row, axis| {
-            u.row(row).iter().zip(self.rows.row(axis)).map(|(u, e)| u * e).sum::<f64>()
-        })
+        Matrix::from_fn(u.rows(), 2, |row, axis| dot(u.row(row), self.rows.row(axis)))
     }
 
-    /// An axis by the features that weigh most in it.
-    fn label(&self, axis: usize, names: &[String]) -> String {
+    /// An axis by the features that weigh most in it, in pieces.
+    fn terms(&self, axis: usize, names: &[String]) -> Vec<String> {
         if axis == 1 && self.flat {
-            return "spread out for legibility; the metric has one direction".to_owned();
+            return vec![
+                "spread out for legibility:".into(),
+                "the metric has one direction".into(),
+            ];
         }
-        let which = ORDINALS.get(self.which[axis]).copied().unwrap_or("further");
         let row = self.rows.row(axis);
-        let length = row.iter().map(|v| v * v).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+        let length = dot(row, row).sqrt().max(f64::MIN_POSITIVE);
         let mut order: Vec<usize> = (0..row.len()).collect();
         order.sort_by(|&a, &b| row[b].abs().total_cmp(&row[a].abs()));
-        let terms: Vec<String> = order
-            .iter()
-            .take(NAMED)
-            .filter(|&&k| row[k].abs() > 0.05 * length)
-            .map(|&k| {
-                let sign = if row[k] < 0.0 { '\u{2212}' } else { '+' };
-                format!("{sign}{:.2} {}", row[k].abs() / length, shorten(&names[k]))
-            })
-            .collect();
         let others = row.iter().filter(|v| v.abs() > 1e-9 * length).count();
+        let which = self.which.map(|which| {
+            let ordinal = ORDINALS.get(which[axis]).copied().unwrap_or("further");
+            format!("{ordinal} direction:")
+        });
+        let mut terms: Vec<String> = which.into_iter().collect();
         if let ([k, ..], 1) = (&order[..], others) {
             let sign = if row[*k] < 0.0 { "\u{2212}" } else { "" };
-            return format!("{which} direction: {sign}{}", shorten(&names[*k]));
+            terms.push(format!("{sign}{} (scaled)", shorten(&names[*k])));
+            return terms;
         }
-        let more = if others > terms.len() { " \u{2026}" } else { "" };
-        format!("{which} direction: {}{more}", terms.join(" "))
+        let heaviest = order.iter().take(NAMED).filter(|&&k| row[k].abs() > 0.05 * length);
+        let mut named = 0;
+        for &k in heaviest {
+            let sign = match (row[k] < 0.0, named) {
+                (true, _) => "\u{2212}",
+                (false, 0) => "",
+                (false, _) => "+",
+            };
+            let blank = if named > 0 { "\u{a0}" } else { "" };
+            let weight = row[k].abs() / length;
+            terms.push(format!("{sign}{blank}{weight:.2} {}", shorten(&names[k])));
+            named += 1;
+        }
+        if others > named {
+            terms.push("+\u{a0}\u{2026}".to_owned());
+        }
+        terms
     }
 }
 
-/// The name of a feature, cut if it is long; a cut is shown by an ellipsis.
+/// The name of a feature. Of a long one the middle is left out, which an ellipsis shows: names often differ at their ends. The
+/// cuts are between words where there are some.
 fn shorten(name: &str) -> String {
-    if name.chars().count() <= NAME {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= NAME {
         return name.to_owned();
     }
-    name.chars().take(NAME - 1).chain(['\u{2026}']).collect()
+    let is_gap = |c: &char| !c.is_alphanumeric();
+    let (head, tail) = (&letters[..HEAD], &letters[letters.len() - (NAME - HEAD - 1)..]);
+    let head = match head.iter().rposition(is_gap) {
+        Some(at) if at > HEAD / 2 => &head[..at],
+        _ => head,
+    };
+    let tail = match tail.iter().position(is_gap) {
+        Some(at) if at < tail.len() / 2 => &tail[at + 1..],
+        _ => tail,
+    };
+    let [head, tail] = [head, tail].map(|part| part.iter().collect::<String>());
+    format!("{}\u{2026} {}", head.trim_end_matches([' ', ',', '_', '-']), tail.trim())
 }
 
 /// What the colours show.
 fn background(model: &Model, basis: &Basis) -> &'static str {
     match (basis.exact, model.svms()) {
         (true, _) => "decision of the model",
-        (false, Some(_)) => "decision, averaged over all other directions",
+        (false, Some(_)) => "average decision; dots may lie on the wrong side",
         (false, None) => "vote of the neighbours by these two directions alone",
     }
 }
 
 /// The strength of the colours in few steps, so that neighbouring places can be drawn as one.
-fn strength(grid: usize, decision: Option<&[f64]>) -> Vec<f64> {
+fn strength(decided: &[usize], decision: Option<&[f64]>) -> Vec<f64> {
     let strength = |level: f64| 0.09 * level + 0.04;
     match decision {
         Some(h) => h.iter().map(|h| strength((4.0 * h.abs().min(1.0)).ceil())).collect(),
-        None => vec![strength(2.0); grid],
+        None => decided.iter().map(|c| strength(if c / 10 % 2 == 0 { 2.0 } else { 4.0 })).collect(),
     }
 }
 
-/// The decision values at places of the map; `None` for a metric without a classifier.
+/// Places evenly spread over the map, every so many of the grid. // (places, 2)
+fn grid(x_range: [f64; 2], y_range: [f64; 2], flat: bool, every: usize) -> Matrix {
+    let [columns, rows] = [GRID.0, GRID.1].map(|n| (n - 1) / every + 1);
+    let along =
+        |[low, high]: [f64; 2], k: usize, n: usize| low + (high - low) * k as f64 / (n - 1) as f64;
+    Matrix::from_fn(rows * columns, 2, |k, axis| match axis {
+        0 => along(x_range, k % columns, columns),
+        _ if flat => 0.0,
+        _ => along(y_range, k / columns, rows),
+    })
+}
+
+/// The decision values on the grid; `None` for a metric without a classifier.
 fn decision(
     model: &Model,
     basis: &Basis,
-    grid: &Matrix,
+    x_range: [f64; 2],
+    y_range: [f64; 2],
     u: &Matrix,
-    z: &Matrix,
     places: &Matrix,
 ) -> Result<Option<Matrix>> {
     if !model.is_classifier() {
         return Ok(None);
     }
-    let support = model.scaler().apply(model.support_vectors());
-    let support_places = basis.places(&support);
     let Some(svms) = model.svms() else {
-        return model.decision_among(&support_places, grid);
+        let support_places = basis.places(&model.scaler().apply(model.support_vectors()));
+        return model.decision_among(&support_places, &grid(x_range, y_range, basis.flat, 1));
     };
-    let gaussian = model.only_member().filter(|member| member.kernel() == Kernel::Gaussian);
-    let outputs = match gaussian {
-        Some(member) => {
-            let support_z = member.metric().transform(&support);
-            let weights = match basis.exact {
-                true => vec![1.0; support.rows()],
-                false => other_directions(z, places, &support_z, &support_places),
-            };
-            outputs(model, grid, &support_places, &weights)
-        }
-        None => mean_over_rows(svms, basis, grid, u, places),
-    };
-    Ok(Some(vote(&outputs, model.classes().len())))
+    let classes = model.classes().len();
+    if basis.exact || u.rows() == 0 {
+        // Whatever the other directions are, they do not count.
+        let grid = grid(x_range, y_range, basis.flat, 1);
+        let zero = Matrix::zeros(1, u.cols());
+        let moved = Moved { basis, u: &zero, places: &Matrix::zeros(1, 2) };
+        let moved = moved.to(&grid, &vec![0; grid.rows()]);
+        return Ok(Some(vote(&svms.outputs(&moved), classes)));
+    }
+    let coarse = grid(x_range, y_range, basis.flat, COARSE);
+    let moved = Moved { basis, u, places };
+    let scale = [x_range, y_range].map(|[low, high]| 1.0 / (high - low));
+    let outputs = mean_around(svms, &moved, &coarse, scale);
+    Ok(Some(vote(&interpolated(&outputs), classes)))
 }
 
-/// The outputs of all pairs at places of the map for kernels that are no product over directions, and for means of
-/// several: the mean over some rows, each moved within the plane of the map to the place.
-fn mean_over_rows(
-    svms: &SvmClassifier,
-    basis: &Basis,
-    grid: &Matrix,
-    u: &Matrix,
-    places: &Matrix,
-) -> Matrix {
-    let terms = grid.rows() * svms.support.rows().max(1) * svms.members.len();
-    let many = (MOST_TERMS / terms.max(1)).clamp(1, MOVED).min(u.rows().max(1));
-    // A'(A A')^-1 takes a step on the map back to the features; without a second direction its row is zero.
-    let a = &basis.rows;
-    let inner = |i: usize, j: usize| dot(a.row(i), a.row(j));
-    let (p, q, r) = (inner(0, 0), inner(0, 1), inner(1, 1));
-    let determinant = p * r - q * q;
-    let back = |step: [f64; 2]| match determinant > 1e-12 * p * r && !basis.flat {
-        true => {
-            [(r * step[0] - q * step[1]) / determinant, (p * step[1] - q * step[0]) / determinant]
+/// Rows that are moved within the plane of the map.
+struct Moved<'a> {
+    basis: &'a Basis,
+    u: &'a Matrix,
+    places: &'a Matrix,
+}
+
+impl Moved<'_> {
+    /// For each place of the grid a row, moved there; its other directions stay. // (grid, features)
+    fn to(&self, grid: &Matrix, row: &[usize]) -> Matrix {
+        // A'(A A')^-1 takes a step on the map back to the features; without a second direction its row is zero.
+        let a = &self.basis.rows;
+        let inner = |i: usize, j: usize| dot(a.row(i), a.row(j));
+        let (p, q, r) = (inner(0, 0), inner(0, 1), inner(1, 1));
+        let determinant = p * r - q * q;
+        let back = |step: [f64; 2]| match determinant > 1e-12 * p * r && !self.basis.flat {
+            true => [
+                (r * step[0] - q * step[1]) / determinant,
+                (p * step[1] - q * step[0]) / determinant,
+            ],
+            false => [if p > 0.0 { step[0] / p } else { 0.0 }, 0.0],
+        };
+        let mut moved = Matrix::zeros(grid.rows(), a.cols());
+        for (g, &row) in row.iter().enumerate() {
+            let from = self.places.row(row);
+            let by = back([grid[(g, 0)] - from[0], grid[(g, 1)] - from[1]]);
+            let out = moved.row_mut(g).iter_mut().zip(self.u.row(row));
+            let axes = a.row(0).iter().zip(a.row(1));
+            out.zip(axes).for_each(|((out, u), (a, b))| *out = u + a * by[0] + b * by[1]);
         }
-        false => [if p > 0.0 { step[0] / p } else { 0.0 }, 0.0],
-    };
+        moved
+    }
+}
+
+/// The outputs of all pairs at places of the map: the mean over the rows around each place, moved there. A row counts
+/// the less the farther it is, and nothing where more than [`AROUND`] others are nearer, so that the mean has no jumps.
+/// // (places, pairs)
+fn mean_around(svms: &SvmClassifier, moved: &Moved<'_>, grid: &Matrix, scale: [f64; 2]) -> Matrix {
+    let terms = grid.rows() * svms.support.rows().max(1) * svms.members.len();
+    let step = moved.u.rows().div_ceil(SHOWN).max(1);
+    let rows: Vec<usize> = (0..moved.u.rows()).step_by(step).collect();
+    let many = (MOST_TERMS / terms.max(1)).clamp(3, AROUND).min(rows.len());
+    // The nearest rows of each place with their weights, on the map as it is drawn.
+    let nearest: Vec<Vec<(usize, f64)>> = (0..grid.rows())
+        .into_par_iter()
+        .map(|g| {
+            let distance = |row: usize| -> f64 {
+                let away =
+                    |axis: usize| (grid[(g, axis)] - moved.places[(row, axis)]) * scale[axis];
+                away(0).powi(2) + if moved.basis.flat { 0.0 } else { away(1).powi(2) }
+            };
+            let mut near: Vec<(usize, f64)> =
+                rows.iter().map(|&row| (row, distance(row))).collect();
+            let order =
+                |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
+            if many + 1 < near.len() {
+                near.select_nth_unstable_by(many, order);
+                near.truncate(many + 1);
+            }
+            near.sort_unstable_by(order);
+            let end = near.last().map_or(1.0, |(_, d)| d.max(f64::MIN_POSITIVE));
+            // A little for all, so that rows at the same distance have a mean.
+            let weight = |d: f64| (1.0 - (d / end).min(1.0)).powi(2) + 1e-9;
+            near.truncate(many);
+            let total: f64 = near.iter().map(|(_, d)| weight(*d)).sum();
+            near.iter().map(|(row, d)| (*row, weight(*d) / total)).collect()
+        })
+        .collect();
     let mut mean: Option<Matrix> = None;
     for m in 0..many {
-        // Rows in the middle of equal parts of the table.
-        let row = (2 * m + 1) * u.rows() / (2 * many).max(1);
-        let moved = Matrix::from_fn(grid.rows(), u.cols(), |g, k| {
-            let by = back([grid[(g, 0)] - places[(row, 0)], grid[(g, 1)] - places[(row, 1)]]);
-            u[(row, k)] + a[(0, k)] * by[0] + a[(1, k)] * by[1]
-        });
-        let outputs = svms.outputs(&moved);
+        let row: Vec<usize> = nearest.iter().map(|near| near[m].0).collect();
+        let mut outputs = svms.outputs(&moved.to(grid, &row));
+        for (g, near) in nearest.iter().enumerate() {
+            outputs.row_mut(g).iter_mut().for_each(|h| *h *= near[m].1);
+        }
         match &mut mean {
             Some(mean) => {
                 let sums = mean.as_mut_slice().iter_mut().zip(outputs.as_slice());
@@ -366,67 +465,23 @@ fn mean_over_rows(
             None => mean = Some(outputs),
         }
     }
-    let mut mean = mean.unwrap_or_default();
-    mean.as_mut_slice().iter_mut().for_each(|h| *h /= many as f64);
-    mean
+    mean.unwrap_or_default()
 }
 
-/// w_j: the mean over rows of the kernel with support vector j in the directions off the map.
-fn other_directions(
-    z: &Matrix,
-    places: &Matrix,
-    support_z: &Matrix,
-    support_places: &Matrix,
-) -> Vec<f64> {
-    let step = z.rows().div_ceil(AVERAGED).max(1);
-    let rows: Vec<usize> = (0..z.rows()).step_by(step).collect();
-    let sq_dist = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-    support_z
-        .iter_rows()
-        .zip(support_places.iter_rows())
-        .map(|(s, place)| {
-            let kernel = |&row: &usize| {
-                let off = sq_dist(z.row(row), s) - sq_dist(places.row(row), place);
-                (-off.max(0.0)).exp()
-            };
-            rows.iter().map(kernel).sum::<f64>() / rows.len().max(1) as f64
-        })
-        .collect()
-}
-
-/// The outputs of all pairs of classes at points of the map. // (points, pairs)
-fn outputs(model: &Model, grid: &Matrix, places: &Matrix, weights: &[f64]) -> Matrix {
-    let (beta, counts) = (model.beta(), model.support_counts());
-    let classes = counts.len();
-    let numbered = pairs(classes);
-    let mut class_of = Vec::with_capacity(places.rows());
-    for (class, &count) in counts.iter().enumerate() {
-        class_of.extend(std::iter::repeat_n(class, count));
-    }
-    // For each class, which pair each of its SVMs is.
-    let pair_of: Vec<Vec<usize>> = (0..classes)
-        .map(|c| {
-            let others = (0..classes).filter(|o| *o != c);
-            others
-                .filter_map(|o| numbered.iter().position(|p| *p == (c.min(o), c.max(o))))
-                .collect()
-        })
-        .collect();
-    let mut out = Matrix::from_fn(grid.rows(), numbered.len(), |_, p| model.bias()[p]);
-    for (g, point) in grid.iter_rows().enumerate() {
-        let row = out.row_mut(g);
-        for (j, place) in places.iter_rows().enumerate() {
-            let sq = (point[0] - place[0]).powi(2) + (point[1] - place[1]).powi(2);
-            // Smaller kernel values change no pixel.
-            if sq < 40.0 {
-                let kernel = weights[j] * (-sq).exp();
-                for (slot, &pair) in pair_of[class_of[j]].iter().enumerate() {
-                    row[pair] += beta[(slot, j)] * kernel;
-                }
-            }
-        }
-    }
-    out
+/// Values on the whole grid from those on every so many of its places.
+fn interpolated(coarse: &Matrix) -> Matrix {
+    let (columns, rows) = GRID;
+    let known = (columns - 1) / COARSE + 1;
+    Matrix::from_fn(rows * columns, coarse.cols(), |k, p| {
+        let (c, r) = (k % columns, k / columns);
+        let share = |at: usize| (at % COARSE) as f64 / COARSE as f64;
+        let (right, up) = (share(c), share(r));
+        let at = |c: usize, r: usize| coarse[(r * known + c, p)];
+        let (c0, r0) = (c / COARSE, r / COARSE);
+        let (c1, r1) = (c0 + usize::from(right > 0.0), r0 + usize::from(up > 0.0));
+        let low = at(c0, r0) + right * (at(c1, r0) - at(c0, r0));
+        low + up * (at(c0, r1) + right * (at(c1, r1) - at(c0, r1)) - low)
+    })
 }
 
 /// Which rows are support vectors of an SVM: those that equal one.
@@ -441,14 +496,20 @@ fn support_rows(model: &Model, x: &Matrix) -> Vec<bool> {
     x.iter_rows().map(|row| support.contains(&key(row))).collect()
 }
 
-/// The ends of an axis: all but the outermost half percent of the values on each side, with a margin.
+/// The ends of an axis, with a margin: all but the outermost half percent of the values on each side. Where tails are long, so
+/// that most rows would crowd in a corner, at most half of the length that the central 95 percent have is added to these.
 fn frame(values: impl Iterator<Item = f64>) -> [f64; 2] {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
-    let cut = sorted.len() / 200;
-    let kept = sorted.get(cut..sorted.len() - cut).unwrap_or(&[]);
-    let (Some(&low), Some(&high)) = (kept.first(), kept.last()) else {
+    let n = sorted.len();
+    let ends = |cut: usize| Some((*sorted.get(cut)?, *sorted.get(n.checked_sub(cut + 1)?)?));
+    let (Some((low, high)), Some((inner_low, inner_high))) = (ends(n / 200), ends(n / 40)) else {
         return [0.0, 1.0];
+    };
+    let inner = inner_high - inner_low;
+    let (low, high) = match inner > 1e-9 * low.abs().max(high.abs()) {
+        true => (low.max(inner_low - 0.5 * inner), high.min(inner_high + 0.5 * inner)),
+        false => (low, high),
     };
     let length = high - low;
     // All values alike, or so nearly that their difference is rounding.
@@ -530,60 +591,158 @@ mod tests {
 
     #[test]
     fn axes_are_named_by_their_heaviest_features() {
-        let names: Vec<String> =
-            ["a", "b", "a feature of a long name", "c"].map(str::to_owned).into();
-        let rows = Matrix::from_rows(&[[0.0, -0.6, 0.8, 0.0], [2.0, 2.0, 2.0, 2.0]]).unwrap();
-        let basis = Basis { rows, exact: true, flat: false, which: [0, 4] };
-        assert_eq!(
-            [0, 1].map(|axis| basis.label(axis, &names)),
-            [
-                "first direction: +0.80 a feature o\u{2026} \u{2212}0.60 b",
-                "further direction: +0.50 a +0.50 b +0.50 a feature o\u{2026} \u{2026}"
-            ]
-        );
+        let long = "a feature of a long name, so long that it is cut";
+        let names: Vec<String> = ["a", "b", long, "c"].map(str::to_owned).into();
+        let rows = Matrix::from_rows(&[[0.0, -0.6, 0.8, 0.0], [2.0, -2.0, 2.0, 2.0]]).unwrap();
+        let basis = Basis { rows, exact: true, flat: false, which: Some([0, 4]) };
+        let cut = "a feature of a long name\u{2026} it is cut";
+        let first =
+            ["first direction:".into(), format!("0.80 {cut}"), "\u{2212}\u{a0}0.60 b".into()];
+        assert_eq!(basis.terms(0, &names), first);
+        let further = ["further direction:", "0.50 a", "\u{2212}\u{a0}0.50 b"].map(str::to_owned);
+        let second = basis.terms(1, &names);
+        assert_eq!((&second[..3], second.len()), (&further[..], 5));
+        assert_eq!(second[4], "+\u{a0}\u{2026}");
         // A direction that is a column is named by it.
         let rows = Matrix::from_rows(&[[0.0, 0.3, 0.0, 0.0], [-2.0, 0.0, 1e-12, 0.0]]).unwrap();
-        let columns = Basis { rows, which: [0, 1], ..basis };
+        let columns = Basis { rows, which: None, ..basis };
         assert_eq!(
-            [0, 1].map(|axis| columns.label(axis, &names)),
-            ["first direction: b", "second direction: \u{2212}a"]
+            [0, 1].map(|axis| columns.terms(axis, &names).join(" ")),
+            ["b (scaled)", "\u{2212}a (scaled)"]
         );
         let flat = Basis { flat: true, ..columns };
-        assert!(flat.label(1, &names).starts_with("spread out"));
+        assert!(flat.terms(1, &names)[0].starts_with("spread out"));
     }
 
-    /// Two columns count most, but two others are nearly the same.
-    #[test]
-    fn where_no_two_directions_stand_for_a_mean_the_rows_say_which() {
-        let own = Generator { rows: 120, informative: 2, noise: 8, ..Default::default() };
+    /// Rows whose class is told by the sum of two of ten columns, one of which has a tail; all others are noise.
+    fn told_by_a_sum(rows: usize, classes: usize) -> Dataset {
+        let own =
+            Generator { rows, informative: 2, noise: 8, rotated: false, ..Default::default() };
         let own = own.generate().unwrap().data;
-        let x = Matrix::from_fn(120, 10, |i, k| match k {
-            1 => own.x()[(i, 0)] + 0.1 * own.x()[(i, 1)],
-            k => own.x()[(i, k)],
-        });
-        let class = |i: usize| usize::from(x[(i, 3)] + 0.6 * x[(i, 4)] > 0.0);
-        let classes: Vec<usize> = (0..120).map(class).collect();
-        let data = Dataset::new(x, &classes).unwrap();
-        let fit = |params| Model::fit(&data, params).unwrap();
-        let model = fit(Svml { cross_fit: false, ..Svml::default() });
-        assert_eq!(model.members().len(), 3);
-        let values = model.acting_metric().directions().0;
-        assert!(values[2] < SAME * values[1] && values[0] + values[1] < ENOUGH, "{values:?}");
-        let map = Map::new(&model, data.x(), None).unwrap();
-        let spread = |places: &[f64]| {
-            let mean = places.iter().sum::<f64>() / places.len() as f64;
-            places.iter().map(|x| (x - mean).powi(2)).sum::<f64>()
+        let x = own.x().clone();
+        let class = |i: usize| match classes {
+            2 => usize::from(x[(i, 3)] + 0.8 * x[(i, 4)] > 0.0),
+            _ => usize::from(x[(i, 3)] > 0.0) + 2 * usize::from(x[(i, 4)] > 0.0),
         };
-        let [first, second] = [|p: &Point| p.x, |p: &Point| p.y]
-            .map(|place| spread(&map.points.iter().map(place).collect::<Vec<f64>>()));
-        let z = model.transform(data.x()).unwrap();
-        for k in 0..10 {
-            let along = spread(&z.iter_rows().map(|row| row[k]).collect::<Vec<f64>>());
-            assert!(first >= along, "{k}: {along} above {first}, {second}");
+        let y: Vec<usize> = (0..rows).map(class).collect();
+        Dataset::new(x, &y).unwrap()
+    }
+
+    /// Share of rows of which the majority of the five nearest others on the map has another class.
+    fn error_on_the_map(map: &Map) -> f64 {
+        let wrong = map.points.iter().enumerate().filter(|(i, p)| {
+            let mut near: Vec<(f64, Option<usize>)> = (map.points.iter().enumerate())
+                .filter(|(j, _)| j != i)
+                .map(|(_, q)| ((p.x - q.x).powi(2) + (p.y - q.y).powi(2), q.class))
+                .collect();
+            near.sort_by(|a, b| a.0.total_cmp(&b.0));
+            near[..5].iter().filter(|(_, class)| *class == p.class).count() < 3
+        });
+        wrong.count() as f64 / map.points.len() as f64
+    }
+
+    #[test]
+    fn the_plane_shows_the_classes() {
+        for (classes, form) in [(2, Form::Diagonal), (2, Form::Sphere), (4, Form::Diagonal)] {
+            let data = told_by_a_sum(240, classes);
+            let labels: Vec<String> = data.y().iter().map(|&c| data.classes()[c].clone()).collect();
+            let params = Svml { form: form.into(), cross_fit: false, ..Svml::default() };
+            let model = Model::fit(&data, params).unwrap();
+            let map = Map::new(&model, data.x(), Some(&labels)).unwrap();
+            assert!(!map.exact && map.which.is_none());
+            let error = error_on_the_map(&map);
+            assert!(error < 0.12, "{classes} {form}: {error}");
+            // Both columns are in it, and the classes do not depend on labels.
+            let label = map.axis_labels.join(" ");
+            assert!(label.contains(" x4") && label.contains(" x5"), "{label}");
+            let unlabelled = Map::new(&model, data.x(), None).unwrap();
+            assert_eq!((&unlabelled.axes, &unlabelled.decided), (&map.axes, &map.decided));
+            // Distances on the map are at most those of the metric.
+            let z = model.transform(data.x()).unwrap();
+            for (i, j) in (0..239).map(|i| (i, i + 1)) {
+                let [a, b] = [i, j].map(|k| &map.points[k]);
+                let all: f64 = z.row(i).iter().zip(z.row(j)).map(|(a, b)| (a - b).powi(2)).sum();
+                assert!((a.x - b.x).powi(2) + (a.y - b.y).powi(2) <= all * (1.0 + 1e-9));
+            }
+            // Of two classes the second is on the right.
+            if classes == 2 {
+                let mean = |c| {
+                    let own = || map.points.iter().filter(|p| p.class == Some(c));
+                    own().map(|p| p.x).sum::<f64>() / own().count() as f64
+                };
+                assert!(mean(0) < mean(1));
+            }
+            // At most places with rows the colour is what the model decides for these rows.
+            let predicted = model.predict(data.x()).unwrap();
+            let agree = (map.points.iter().zip(&predicted))
+                .filter(|(point, p)| cell(&map, point).is_none_or(|k| map.decided[k] == **p))
+                .count();
+            assert!(agree as f64 > 0.93 * 240.0, "{classes} {form}: {agree}");
         }
-        assert!(first > second);
-        // The directions of such a metric are columns, and these are not.
-        assert!(map.axis_labels.iter().all(|label| label.contains("0.")), "{:?}", map.axis_labels);
+    }
+
+    #[test]
+    fn long_tails_do_not_push_rows_into_a_corner() {
+        let [low, high] = frame((0..1000).map(f64::from));
+        assert!(low < 6.0 && high > 993.0);
+        let tailed = (0..1000).map(|i| if i < 980 { f64::from(i) / 980.0 } else { f64::from(i) });
+        let [low, high] = frame(tailed);
+        assert!((-0.2..0.05).contains(&low) && (1.0..2.0).contains(&high), "{low} {high}");
+        // Two values, and only one.
+        assert_eq!(frame([3.0].into_iter()), [1.5, 4.5]);
+        let [low, high] = frame((0..1000).map(|i| f64::from(u8::from(i > 990))));
+        assert!(low < 0.0 && high >= 0.5, "{low} {high}");
+        assert_eq!(frame([].into_iter()), [0.0, 1.0]);
+        let data = told_by_a_sum(400, 2);
+        let x = Matrix::from_fn(400, 10, |i, k| match (i, k) {
+            (0..5, 3) => 1e3 * (i + 1) as f64,
+            _ => data.x()[(i, k)],
+        });
+        let data = Dataset::new(x, data.y()).unwrap();
+        let form = Form::Diagonal.into();
+        let model = Model::fit(&data, Svml { form, cross_fit: false, ..Svml::default() }).unwrap();
+        let map = Map::new(&model, data.x(), None).unwrap();
+        let inside = |[low, high]: [f64; 2], v: f64| (low..=high).contains(&v);
+        let outside =
+            map.points.iter().filter(|p| !(inside(map.x_range, p.x) && inside(map.y_range, p.y)));
+        assert_eq!(map.outside, outside.count());
+        assert!(map.outside >= 3, "{}", map.outside);
+        assert!(
+            map.note().contains(&format!("{} rows lie outside", map.outside)),
+            "{}",
+            map.note()
+        );
+    }
+
+    #[test]
+    fn few_support_vectors_are_ringed() {
+        let data = told_by_a_sum(240, 2);
+        let form = Form::Rank(2).into();
+        let model = Model::fit(&data, Svml { form, cross_fit: false, ..Svml::default() }).unwrap();
+        let map = Map::new(&model, data.x(), None).unwrap();
+        let support = map.points.iter().filter(|p| p.support).count();
+        assert_eq!(map.ringed, 3 * support < 240);
+        assert_eq!(map.note().contains("too many"), !map.ringed);
+        let only = model.support_rows().to_vec();
+        let map = Map::new(&model, &data.x().select_rows(&only), None).unwrap();
+        assert!(!map.ringed && map.note().contains("too many to be ringed"), "{}", map.note());
+    }
+
+    #[test]
+    fn between_known_places_values_are_interpolated() {
+        let (columns, rows) = GRID;
+        let known = (columns - 1) / COARSE + 1;
+        let value = |c: f64, r: f64| 3.0 * c - 2.0 * r + 1.0;
+        let count = known * ((rows - 1) / COARSE + 1);
+        let coarse = Matrix::from_fn(count, 1, |k, _| {
+            value((COARSE * (k % known)) as f64, (COARSE * (k / known)) as f64)
+        });
+        let all = interpolated(&coarse);
+        assert_eq!(all.rows(), rows * columns);
+        for k in 0..all.rows() {
+            let expected = value((k % columns) as f64, (k / columns) as f64);
+            assert!((all[(k, 0)] - expected).abs() < 1e-9);
+        }
     }
 
     #[test]

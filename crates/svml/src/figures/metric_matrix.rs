@@ -42,6 +42,12 @@ impl MetricMatrix {
             mean_of: model.members().len().max(1),
         }
     }
+
+    /// Whether only the diagonal is not zero: each feature has a weight of its own, and no two act together.
+    pub fn is_diagonal(&self) -> bool {
+        let n = self.values.cols();
+        n > 1 && self.values.as_slice().iter().enumerate().all(|(k, v)| k / n == k % n || *v == 0.0)
+    }
 }
 
 #[cfg(test)]
@@ -70,5 +76,7 @@ mod tests {
         assert_eq!(part.values[(0, 2)], m[(shown[0], shown[2])]);
         let mean = Model::fit(&data, Svml { cross_fit: false, ..Svml::default() }).unwrap();
         assert_eq!(MetricMatrix::new(&mean).mean_of, 3);
+        // Of a PCA no two columns are apart; the mean is of spheres and a diagonal.
+        assert!(!MetricMatrix::new(&model).is_diagonal() && MetricMatrix::new(&mean).is_diagonal());
     }
 }

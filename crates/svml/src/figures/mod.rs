@@ -18,16 +18,34 @@
 //! # Ok::<(), svml::Error>(())
 //! ```
 
+mod confusion;
+mod learning_curve;
 mod map;
 mod metric_matrix;
+mod plane;
+mod ranking;
 mod relevance;
 mod reliability;
 mod trace;
 mod waterfall;
 
+pub use confusion::Confusion;
+pub use learning_curve::LearningCurve;
 pub use map::{Map, Point};
 pub use metric_matrix::MetricMatrix;
+pub use ranking::{PrecisionRecall, PrecisionRecallCurve, Roc, RocCurve};
 pub use relevance::Relevance;
 pub use reliability::{Bin, Reliability};
 pub use trace::Trace;
 pub use waterfall::Waterfall;
+
+use crate::error::{Error, Result};
+use crate::model::Model;
+
+/// The place of the class that a figure is asked to be of.
+fn place(model: &Model, class: &str) -> Result<usize> {
+    model.classes().iter().position(|known| known == class).ok_or_else(|| {
+        let bound = format!("one of the classes of the model: {}", model.classes().join(", "));
+        Error::parameter("class", class, bound)
+    })
+}

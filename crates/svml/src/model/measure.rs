@@ -344,10 +344,10 @@ struct Placed {
 }
 
 /// Rows by descending score.
-struct Ranked(Vec<Placed>);
+pub(crate) struct Ranked(Vec<Placed>);
 
 impl Ranked {
-    fn new(score: &[f64], is_positive: impl Fn(usize) -> bool) -> Self {
+    pub fn new(score: &[f64], is_positive: impl Fn(usize) -> bool) -> Self {
         let mut order: Vec<usize> = (0..score.len()).collect();
         // Zero and minus zero are one score.
         order.sort_unstable_by(|&a, &b| {
@@ -359,6 +359,20 @@ impl Ranked {
             Placed { row: row as u32, is_positive: is_positive(row), is_last }
         };
         Self((0..order.len()).map(place).collect())
+    }
+
+    /// The distinct scores, each by one of its rows, with how many positive and how many negative rows have at least this
+    /// score.
+    pub fn steps(&self) -> Vec<(usize, [usize; 2])> {
+        let mut counts = [0, 0];
+        let mut steps = Vec::new();
+        for placed in &self.0 {
+            counts[usize::from(!placed.is_positive)] += 1;
+            if placed.is_last {
+                steps.push((placed.row as usize, counts));
+            }
+        }
+        steps
     }
 
     /// Area under the ROC curve and average precision, with so many copies of each row; none where one side is empty.
@@ -386,6 +400,20 @@ impl Ranked {
     }
 }
 
+/// How many bins of equal count so many rows have.
+pub(crate) fn bins_of(rows: usize) -> usize {
+    (rows / ROWS_OF_BIN).clamp(1, BINS)
+}
+
+/// The bin of equal count of `here` rows that have the same score and come after `before` others, of `rows` in all: that in
+/// which their middle is.
+pub(crate) fn bin_of(before: u64, here: u64, rows: usize) -> usize {
+    let bins = bins_of(rows);
+    // In units of half a row.
+    let middle = (2 * before + here) as usize;
+    (middle * bins / (2 * rows).max(1)).min(bins - 1)
+}
+
 /// The probability of the predicted class of each row, and whether it was right.
 struct Sureness {
     by_probability: Ranked,
@@ -396,7 +424,6 @@ impl Sureness {
     /// The expected calibration error. Rows of equal probability go to the bin in which their middle is.
     fn calibration_error(&self, copies: &[u32]) -> f64 {
         let rows = self.probability.len();
-        let bins = (rows / ROWS_OF_BIN).clamp(1, BINS);
         // Right predictions less expected ones.
         let mut apart = [0.0; BINS];
         let (mut before, mut here, mut right) = (0_u64, 0_u64, 0_u64);
@@ -405,9 +432,7 @@ impl Sureness {
             here += count;
             right += if placed.is_positive { count } else { 0 };
             if placed.is_last && here > 0 {
-                // In units of half a row: the middle of these rows.
-                let middle = (2 * before + here) as usize;
-                let bin = (middle * bins / (2 * rows)).min(bins - 1);
+                let bin = bin_of(before, here, rows);
                 let probability = self.probability[placed.row as usize];
                 apart[bin] += right as f64 - here as f64 * probability;
                 before += here;
@@ -623,7 +648,7 @@ fn draw(copies: &mut [u32], resample: u64) {
 }
 
 /// Wilson's interval of a share of n rows.
-fn wilson(share: f64, n: f64) -> [f64; 2] {
+pub(crate) fn wilson(share: f64, n: f64) -> [f64; 2] {
     let z2 = Z * Z / n;
     let middle = (share + 0.5 * z2) / (1.0 + z2);
     let half = Z / (1.0 + z2) * (share * (1.0 - share) / n + 0.25 * z2 / n).sqrt();

@@ -18,6 +18,7 @@ pub use file::write_atomically;
 pub use libsvm::{LibsvmModel, libsvm_rows};
 pub use many_rows::ManyRows;
 pub use measure::{ClassMeasures, Measure, Measures, Scores};
+pub(crate) use measure::{Ranked, bin_of, bins_of, wilson};
 pub use neighbours::NearestNeighbours;
 pub use report::{Report, Stage, ThroughLandmarks};
 pub use threshold::{Goal, Threshold};
