@@ -156,8 +156,8 @@ pub struct Learning {
     #[arg(long)]
     pub paper: bool,
     /// Weights of the classes: none, balanced (every class counts the same: rows / (classes x rows of the
-    /// class)), or pairs CLASS=WEIGHT such as yes=5,no=1, where a class that is not named has weight 1
-    /// [default: none]
+    /// class)), or pairs CLASS=WEIGHT such as yes=5,no=1, where a class that is not named has weight 1. They change
+    /// what is predicted; probabilities are corrected for them [default: none]
     #[arg(long, value_parser = method::class_weight, value_name = "WEIGHTS")]
     pub class_weight: Option<ClassWeight>,
     /// Seed of everything that is random, such as folds and splits; the same data, options and seed give the same
