@@ -462,7 +462,7 @@ mod tests {
         let groups: Vec<usize> =
             (0..40).flat_map(|g| vec![g; 1 + (mix(g as u64) % 7) as usize]).collect();
         let class = (groups.iter().enumerate())
-            .map(|(i, &g)| usize::from(mix(g as u64) % 3 == 0 || i % 17 == 0))
+            .map(|(i, &g)| usize::from(mix(g as u64).is_multiple_of(3) || i % 17 == 0))
             .collect();
         (class, groups)
     }
