@@ -333,6 +333,18 @@ impl Model {
         figures::waterfall(py, figure)
     }
 
+    /// The page about the model and how it does on rows, as HTML.
+    fn page(
+        &self,
+        py: Python<'_>,
+        x: Rows<'_>,
+        labels: Vec<String>,
+        title: String,
+        threads: usize,
+    ) -> PyResult<String> {
+        self.ask(py, &x, threads, move |model, x| svml_report::page(model, x, &labels, &title))
+    }
+
     /// The map of rows in two dimensions.
     #[pyo3(signature = (x, labels, directions, threads))]
     fn map<'py>(

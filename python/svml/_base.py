@@ -39,7 +39,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from svml import _core, _frames
+from svml import _core, _frames, _notebook
 
 # What scikit-learn calls parameters of the library.
 NAMES = {
@@ -609,6 +609,17 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if model.imputes:
             estimator.set_params(missing="impute")
         return estimator
+
+    def _repr_html_inner(self) -> str:
+        """What a notebook shows: the diagram of scikit-learn and, once fitted, what was learned."""
+        html: str = super()._repr_html_inner()
+        return html + _notebook.summary(self) if "_model" in self.__dict__ else html
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and "_model" in self.__dict__:
+            bundle["text/html"] += _notebook.summary(self)
+        return bundle
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_model" in self.__dict__

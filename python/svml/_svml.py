@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Collection, Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -553,6 +554,33 @@ class SVMLClassifier(ClassifierMixin, SVML):
             between=self.classes_[found["between"]],
             data=np.array(found["cells"], dtype=object).reshape(found["contributions"].shape),
         )
+
+    def report(self, X: Any, y: Any, path: str | PathLike[str] | None = None, *, title: str | None = None) -> str:
+        """One page about the model and how it does on rows whose classes are known, to read, print or send.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
+            Rows that the model was not fitted on.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        path : str or path-like, default=None
+            File for the page.
+        title : str, default=None
+            Heading of the page.
+
+        Returns
+        -------
+        html : str
+            The page, self-contained: it loads nothing.
+        """
+        X = self._rows(X)
+        labels = [label_of(value) for value in np.asarray(y).tolist()]
+        heading = title if title is not None else f"{type(self).__name__} on {len(labels)} rows"
+        html = self._model.page(X, labels, heading, self._threads())
+        if path is not None:
+            Path(path).write_text(html, encoding="utf-8")
+        return html
 
     def keep_rows(self, X: Any, y: Any) -> Any:
         """Keep the training rows in the model, so that `alike` finds those that are like a new row.

@@ -55,6 +55,8 @@ pub enum Command {
     Explain(Explain),
     /// Measure how the error falls with the number of rows to learn from, and draw it
     LearningCurve(LearningCurve),
+    /// Write one page about a model and how it does on rows whose classes are known, to read, print or send
+    Report(Report),
     /// Print a summary of a model: what it has learned
     Show(Show),
     /// List the parameters of a method: what each does, what it may be and its default
@@ -403,6 +405,20 @@ pub struct LearningCurve {
     /// Print as JSON, with errors as fractions
     #[arg(long)]
     pub json: bool,
+}
+
+/// `svml report`
+#[derive(Args, Clone, Debug)]
+pub struct Report {
+    /// Model and rows; take rows that the model was not trained on.
+    #[command(flatten)]
+    pub rows: ModelAndRows,
+    /// File for the page, which is HTML and loads nothing
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: String,
+    /// Heading of the page [default: the names of model and data]
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
 }
 
 /// `svml show`

@@ -62,6 +62,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Compare(args) => command::compare::run(args, &console),
         Command::Explain(args) => command::explain::run(args, &console),
         Command::LearningCurve(args) => command::learning_curve::run(args, &console),
+        Command::Report(args) => command::report::run(args, &console),
         Command::Show(args) => command::show::run(args),
         Command::Parameters(args) => command::parameters::run(args),
         Command::Plot(args) => command::plot::run(args, &console),

@@ -15,6 +15,7 @@ pub(crate) const FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
 static FACE: LazyLock<Option<FontRef<'static>>> = LazyLock::new(|| FontRef::new(FONT).ok());
 
 /// Whether the font has a sign.
+#[cfg(feature = "png")]
 pub(crate) fn has(c: char) -> bool {
     c == '\n' || FACE.as_ref().is_none_or(|face| face.charmap().map(c).is_some())
 }

@@ -11,6 +11,7 @@
 //! | [`MetricMatrix`] | the matrix M of the metric; bars if it is diagonal |
 //! | [`Relevance`] | the share of each feature in the diagonal of M, sorted, and its spread over the SVMs of a mean |
 //! | [`Reliability`] | calibration of the probabilities |
+//! | [`Dependence`] | how the probability of a class depends on one column |
 //! | [`Waterfall`] | what each column contributes to the decision about one row |
 //! | [`Roc`], [`PrecisionRecall`] | how well the scores rank rows, each class against the rest |
 //! | [`Confusion`] | which classes are taken for which |
@@ -41,6 +42,7 @@
 mod axis;
 mod confusion;
 mod contour;
+mod dependence;
 mod dots;
 mod font;
 mod learning_curve;
@@ -48,6 +50,7 @@ mod lines;
 mod map;
 mod metric_matrix;
 mod plane;
+#[cfg(feature = "png")]
 mod png;
 mod ranking;
 mod relevance;
@@ -60,10 +63,11 @@ mod waterfall;
 pub use dots::{DotPanel, Dots, Mark};
 pub use lines::{Curve, CurvePanel, Lines};
 pub use plane::Plane;
+#[cfg(feature = "png")]
 pub use png::DrawError;
 pub use svml::figures::{
-    Bin, Confusion, LearningCurve, Map, MetricMatrix, Point, PrecisionRecall, PrecisionRecallCurve,
-    Relevance, Reliability, Roc, RocCurve, Trace, Waterfall,
+    Bin, Confusion, Dependence, LearningCurve, Map, MetricMatrix, Point, PrecisionRecall,
+    PrecisionRecallCurve, Relevance, Reliability, Roc, RocCurve, Trace, Waterfall,
 };
 
 /// A figure that can be drawn.
@@ -84,6 +88,7 @@ impl Picture {
 
     /// The picture as a PNG file, with two pixels for each unit of the SVG. The same picture gives the
     /// same bytes on every computer: no font of the system is used.
+    #[cfg(feature = "png")]
     pub fn png(&self) -> Result<Vec<u8>, DrawError> {
         png::render(&self.0)
     }

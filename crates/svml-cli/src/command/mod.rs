@@ -15,6 +15,7 @@ mod lzw;
 pub mod parameters;
 pub mod plot;
 pub mod predict;
+pub mod report;
 pub mod show;
 pub mod svm_predict;
 pub mod svm_train;

@@ -19,6 +19,7 @@
 //! ```
 
 mod confusion;
+mod dependence;
 mod learning_curve;
 mod map;
 mod metric_matrix;
@@ -30,6 +31,7 @@ mod trace;
 mod waterfall;
 
 pub use confusion::Confusion;
+pub use dependence::{Dependence, Places};
 pub use learning_curve::LearningCurve;
 pub use map::{Map, Point};
 pub use metric_matrix::MetricMatrix;
