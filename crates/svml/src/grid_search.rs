@@ -1,6 +1,8 @@
 //! The usual alternative to learning a metric, for comparison: an SVM with an RBF kernel in the Euclidean
 //! metric, whose width and C are chosen from a grid by k-fold cross-validation.
 
+use std::time::{Duration, Instant};
+
 use rayon::prelude::*;
 
 use crate::data::folds::{self, Fold};
@@ -45,8 +47,10 @@ pub struct GridChoice {
     /// C.
     pub cost: f64,
     /// Share of the validation rows misclassified, for each width (rows) and C (columns). Smoother settings
-    /// come first: widths descend, values of C ascend.
+    /// come first: widths descend, values of C ascend. Infinite for widths for which time did not suffice.
     pub errors: Matrix,
+    /// How many widths were tried, and how many there are.
+    pub tried: (usize, usize),
 }
 
 /// Widths and costs must be in this range, where their inverses and squares are far from overflow.
@@ -112,19 +116,36 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
     };
     let together = grid.memory().min(TOGETHER);
     let bytes = 8 * (n as u64).pow(2) * (widths.len() as u64 + 1);
+    let mut widths_tried = widths.len();
     let errors: Vec<Vec<f64>> = if bytes <= together {
         let distances = kernel::backend().distances(x, watch)?;
         (spheres.par_iter())
             .map(|sphere| tried(&*distances.gram(sphere, watch)?))
             .collect::<Result<_>>()?
     } else {
+        // From the middle outwards, so that a time limit leaves out the widths that are chosen least often.
+        let middle = (widths.len() - 1) / 2;
+        let mut order: Vec<usize> = (0..widths.len()).collect();
+        order.sort_by_key(|w| w.abs_diff(middle));
+        let mut errors = vec![vec![f64::INFINITY; costs.len()]; widths.len()];
         // Distances are computed again for each width: to keep them would double the memory, and they
         // take little time compared with the SVMs.
-        let mut gram = kernel::backend().gram(x, n, &spheres[0], Kernel::Gaussian, watch)?;
-        let mut errors = vec![tried(&*gram)?];
-        for sphere in &spheres[1..] {
-            gram.set_metric(sphere)?;
-            errors.push(tried(&*gram)?);
+        let mut gram = kernel::backend().gram(x, n, &spheres[middle], Kernel::Gaussian, watch)?;
+        let (mut before, mut slowest) = (Instant::now(), Duration::ZERO);
+        for (done, &w) in order.iter().enumerate() {
+            // Another width, and after it the SVM on all rows, which takes about as long as one C of a width, or
+            // several times that if one half of the rows was trained on.
+            let needed = slowest.mul_f64(MARGIN) + after(slowest, &costs, grid.folds);
+            if done > 0 && watch.out_of_time(needed) {
+                break;
+            }
+            if done > 0 {
+                gram.set_metric(&spheres[w])?;
+            }
+            errors[w] = tried(&*gram)?;
+            widths_tried = done + 1;
+            slowest = slowest.max(before.elapsed());
+            before = Instant::now();
         }
         errors
     };
@@ -137,7 +158,28 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
             }
         }
     }
-    Ok(GridChoice { metric: spheres[best.0].clone(), cost: costs[best.1], errors })
+    let tried = (widths_tried, widths.len());
+    Ok(GridChoice { metric: spheres[best.0].clone(), cost: costs[best.1], errors, tried })
+}
+
+/// How much longer than the slowest width so far another one may take.
+const MARGIN: f64 = 1.25;
+
+/// About how long the SVM on all rows takes, after a width that took so long.
+fn after(width: Duration, costs: &[f64], folds: usize) -> Duration {
+    let one_cost = width / u32::try_from(costs.len().max(1)).unwrap_or(u32::MAX);
+    // Half of the rows take an eighth of the time.
+    if folds == 1 { one_cost * 8 } else { one_cost }
+}
+
+impl GridChoice {
+    /// What the user should know: that time did not suffice for all widths.
+    pub fn warning(&self) -> Option<String> {
+        let (tried, all) = self.tried;
+        (tried < all).then(|| {
+            format!("time sufficed for {tried} of the {all} widths of the grid, of which the best was taken")
+        })
+    }
 }
 
 /// Training and validation rows of a fold, with their classes and weights.

@@ -90,6 +90,7 @@ mod svml;
 mod grid_search;
 mod method;
 mod model;
+mod progress;
 
 pub mod figures;
 #[doc(hidden)]
@@ -113,7 +114,8 @@ pub use model::{
     Member, Model, Report, Scores, Stage, Threshold, ThroughLandmarks, cross_validate,
 };
 pub use optimise::Optimiser;
-pub use run::{Run, Step, Stop, SvmlStep};
+pub use progress::{Progress, Standing};
+pub use run::{Activity, Run, Step, Stop, SvmlStep};
 pub use svml::approach::LandmarkChoice;
 pub use svml::criterion::Criterion;
 pub use svml::members::{Candidate, Honest};

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::data::{ClassWeight, Sample};
 use crate::error::{Error, Result};
 use crate::grid_search::GridSearch;
+use crate::learners::itml::ItmlOfPairs;
 use crate::learners::parameters::{Parameters, check, from_text, parameters, plain, to_json};
 use crate::learners::{Itml, Learned, Learner, Lmnn, Nca, Parameter, Pca};
 use crate::run::Run;
@@ -192,6 +193,9 @@ impl AnyLearner {
     fn stored(name: &str, parameters: Value) -> serde_json::Result<Self> {
         match BuiltIn::named(name) {
             Some(known) => (known.read)(parameters),
+            None if name == ItmlOfPairs::NAME => {
+                serde_json::from_value(parameters).map(|itml| ItmlOfPairs(itml).into())
+            }
             None => Ok(Foreign { name: name.to_owned(), parameters }.into()),
         }
     }
@@ -510,8 +514,8 @@ impl FromStr for Method {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (first, then) = match text.split_once('+') {
-            Some((first, then)) => (first, Some(then)),
+        let (first, then) = match places(text, '+').first() {
+            Some(&at) => (&text[..at], Some(&text[at + 1..])),
             None => (text, None),
         };
         let (name, items) = name_and_items(first)?;
@@ -561,22 +565,30 @@ fn unknown(text: &str) -> Error {
     )
 }
 
-/// `name:key=value,key=value` taken apart; commas within brackets do not count.
+/// Where a separator stands outside of brackets; within them are values as JSON, such as `[1,3e+40]`.
+fn places(text: &str, separator: char) -> Vec<usize> {
+    let mut depth = 0_i32;
+    let mut found = Vec::new();
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            _ if c == separator && depth == 0 => found.push(at),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// `name:key=value,key=value` taken apart.
 fn name_and_items(text: &str) -> Result<(&str, Vec<&str>)> {
     let Some((name, items)) = text.split_once(':') else {
         return Ok((text, Vec::new()));
     };
-    let (mut depth, mut start, mut parts) = (0_i32, 0, Vec::new());
-    for (at, c) in items.char_indices() {
-        match c {
-            '[' | '{' => depth += 1,
-            ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(&items[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
+    let (mut start, mut parts) = (0, Vec::new());
+    for at in places(items, ',') {
+        parts.push(&items[start..at]);
+        start = at + 1;
     }
     parts.push(&items[start..]);
     if parts.iter().any(|part| part.is_empty()) {
@@ -629,6 +641,7 @@ mod tests {
             "nca",
             "nca:rank=2",
             "lmnn:init=scaled,mu=0.5",
+            "nca:init={\"given\":[[0.5,-1e-20],[3e40,0.1]]}+none",
             "itml:bounds=[1.0,2.0]",
             "itml+svm:folds=1",
             "nca:rank=2+knn",

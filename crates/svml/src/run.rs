@@ -4,6 +4,7 @@
 //! that long computations ask between blocks of work, from any thread, so that an interrupted fit ends
 //! within a fraction of a second even inside one large factorisation.
 
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -81,6 +82,25 @@ pub struct SvmlStep {
 /// Sees every accepted step and may end the fit by returning `Break`.
 type Observer<'a> = dyn FnMut(&Step) -> ControlFlow<()> + 'a;
 
+/// What a fit does besides taking steps, where it takes long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Activity {
+    /// SVML sees whether a map into few dimensions would do better than the SVMs that it has learned.
+    TryingFewDimensions,
+    /// The SVMs of the model are trained, with metrics and C as they were learned.
+    TrainingFinalSvms,
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TryingFewDimensions => "trying maps into few dimensions",
+            Self::TrainingFinalSvms => "training the SVMs of the model",
+        })
+    }
+}
+
 /// How a fit is watched and ended from outside. A fit that is ended early returns the best result so
 /// far, or [`Error::Interrupted`](crate::Error::Interrupted) if there is none yet.
 ///
@@ -104,6 +124,8 @@ type Observer<'a> = dyn FnMut(&Step) -> ControlFlow<()> + 'a;
 pub struct Run<'a> {
     watch: Watch,
     observer: Option<Box<Observer<'a>>>,
+    /// Is told what the fit does besides taking steps.
+    listener: Option<Box<dyn FnMut(Activity) + 'a>>,
     /// What learners reserve for what comes after them is multiplied by one more than this.
     more_left: u32,
 }
@@ -137,6 +159,20 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// Tells `listener` what the fit does between and after the steps, when it begins to do it.
+    #[must_use]
+    pub fn listener(mut self, listener: impl FnMut(Activity) + 'a) -> Self {
+        self.listener = Some(Box::new(listener));
+        self
+    }
+
+    /// Tells whoever listens what is done now.
+    pub(crate) fn begins(&mut self, activity: Activity) {
+        if let Some(listener) = &mut self.listener {
+            listener(activity);
+        }
+    }
+
     /// The part that computations ask whether to go on.
     pub fn watch(&self) -> &Watch {
         &self.watch
@@ -158,12 +194,12 @@ impl<'a> Run<'a> {
         let half = |deadline: Instant| now + deadline.saturating_duration_since(now) / 2;
         let watch = Watch { deadline: self.watch.deadline.map(half), ..self.watch.clone() };
         let observer = self.observer.as_mut().map(|observer| Box::new(observer) as _);
-        Run { watch, observer, more_left: self.more_left }
+        Run { watch, observer, listener: None, more_left: self.more_left }
     }
 
     /// A run whose steps nobody sees, with the flag and the time limit of another.
     pub(crate) fn unobserved_by(watch: &Watch) -> Run<'static> {
-        Run { watch: watch.clone(), observer: None, more_left: 0 }
+        Run { watch: watch.clone(), observer: None, listener: None, more_left: 0 }
     }
 
     /// The same run, whose steps are shown with numbers from `first` on.
@@ -182,7 +218,7 @@ impl<'a> Run<'a> {
             let show = move |step: &Step| observer(&changed(*step));
             Box::new(show) as Box<Observer<'b>>
         });
-        Run { watch, observer, more_left: self.more_left }
+        Run { watch, observer, listener: None, more_left: self.more_left }
     }
 
     /// The same run, whose learners keep so many times the usual time for what comes after them.

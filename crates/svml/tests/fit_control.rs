@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use svml::{Dataset, Error, Form, Generator, GridSearch, Model, Svml};
+use svml::internals::grid_search::grid_search;
+use svml::learners::Sample;
+use svml::learners::{Itml, Lmnn, Nca};
+use svml::{AnyLearner, Dataset, Error, Form, Generator, GridSearch, Method, Model, Svml};
 use svml::{Optimiser, Stop};
 use svml::{Run, Step};
 
@@ -266,7 +269,7 @@ fn a_flag_raised_before_the_start() {
     assert!(Model::fit_with(&generated(50), Svml::default(), &mut run).is_ok());
 }
 
-/// The grid has no best so far. Large enough for one kernel matrix after the other, and small enough for
+/// An interrupt leaves nothing of a grid. Large enough for one kernel matrix after the other, and small enough for
 /// all at once.
 #[test]
 fn the_euclidean_grid_is_ended_within_a_fraction_of_a_second() {
@@ -301,6 +304,70 @@ fn no_time_at_all() {
     let error = Model::fit_with(&generated(50), Svml::default(), &mut run).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
     assert!(error.to_string().contains("more time"), "{error}");
+}
+
+/// The metric that a learner starts from is a result, with a warning that says so, and not one that an interrupt leaves.
+#[test]
+fn learners_without_any_time_return_their_start() {
+    let data = generated(60);
+    let learners: [AnyLearner; 3] =
+        [Nca::default().into(), Lmnn::default().into(), Itml::default().into()];
+    for learner in learners {
+        let method = Method::metric(learner.clone());
+        let mut run = Run::new().time_limit(Duration::ZERO);
+        let model = Model::fit_with(&data, &method, &mut run).unwrap();
+        let report = model.report();
+        assert_eq!((report.stop, report.trace.len()), (Some(Stop::TimeLimit), 0), "{learner}");
+        let [warning] = report.warnings.as_slice() else { panic!("{:?}", report.warnings) };
+        assert!(warning.contains("60 rows") && warning.contains("starts from"), "{warning}");
+        // All columns count the same.
+        let relevance = model.metric().relevance();
+        assert!(relevance.iter().all(|r| (r / relevance[0] - 1.0).abs() < 1e-12), "{relevance:?}");
+        assert_eq!(Model::from_bytes(&model.to_bytes().unwrap()).unwrap(), model);
+        let flag = Arc::new(AtomicBool::new(true));
+        let interrupted = Model::fit_with(&data, &method, &mut Run::new().interrupt(flag));
+        assert!(matches!(interrupted, Err(Error::Interrupted)), "{learner}");
+    }
+}
+
+/// As many widths as time allows, from the middle outwards, and among these the best.
+#[test]
+fn a_grid_takes_the_best_of_the_widths_that_it_has_tried() {
+    let data = generated(400);
+    let weight = vec![1.0; 400];
+    let sample = Sample::new(data.x(), data.y(), &weight, 2).unwrap();
+    // So little memory that widths are tried one after the other.
+    let grid = GridSearch { memory_limit: Some(5 * 8 * 400 * 400), ..GridSearch::default() };
+    let whole = grid_search(&sample, &grid, Run::new().watch()).unwrap();
+    assert!(whole.warning().is_none());
+    let mut tried = 0;
+    for limit in (2..).map(|k| Duration::from_millis(1 << k)) {
+        let run = Run::new().time_limit(limit);
+        let Ok(choice) = grid_search(&sample, &grid, run.watch()) else { continue };
+        tried = choice.tried.0;
+        let places: &[usize] =
+            [&[2][..], &[1, 2], &[1, 2, 3], &[0, 1, 2, 3], &[0, 1, 2, 3, 4]][tried - 1];
+        let mut least = f64::INFINITY;
+        for width in 0..5 {
+            for cost in 0..4 {
+                match places.contains(&width) {
+                    true => assert_eq!(choice.errors[(width, cost)], whole.errors[(width, cost)]),
+                    false => assert_eq!(choice.errors[(width, cost)], f64::INFINITY),
+                }
+                least = least.min(choice.errors[(width, cost)]);
+            }
+        }
+        let width = choice.metric.values()[0];
+        assert!(places.iter().any(|&p| {
+            (0..4).any(|c| choice.errors[(p, c)] == least)
+                && (width - (grid.widths[p] * 5.0).sqrt().recip()).abs() < 1e-12
+        }));
+        assert_eq!(choice.warning().is_some(), tried < 5);
+        if tried == 5 {
+            break;
+        }
+    }
+    assert_eq!(tried, 5);
 }
 
 /// The third step sleeps until the time is over: what was learned before it is returned.

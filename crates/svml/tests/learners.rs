@@ -5,12 +5,16 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use svml::internals::{LmnnProblem, NcaLoss, Pairs, Projection, Watch};
 use svml::learners::{Init, Itml, Learned, Learner, Lmnn, Nca, Pca, Sample};
-use svml::{AnyLearner, Error, Form, Matrix, Metric, Run, Stop, Svml};
+use svml::{
+    AnyLearner, Dataset, Error, Form, FormChoice, Generator, Matrix, Method, Metric, Model, Run,
+    Stop, Svml,
+};
 
 struct Rows {
     x: Matrix,
@@ -270,9 +274,9 @@ fn all() -> Vec<AnyLearner> {
     let (nca, lmnn) = (Nca::default(), Lmnn { max_iterations: 60, ..Lmnn::default() });
     vec![
         Pca { rank: 1 }.into(),
-        nca.into(),
+        nca.clone().into(),
         Nca { rank: Some(1), init: Init::Identity, ..nca }.into(),
-        lmnn.into(),
+        lmnn.clone().into(),
         Lmnn { rank: Some(1), init: Init::Scaled, ..lmnn }.into(),
         Itml::default().into(),
     ]
@@ -390,6 +394,166 @@ fn bad_parameters_are_named() {
         let message = rival.validate(3).unwrap_err().to_string();
         assert!(message.starts_with(&format!("{name} = ")), "{message}");
     }
+}
+
+fn generated(rows: usize) -> Dataset {
+    Generator { rows, noise: 3, ..Generator::default() }.generate().unwrap().data
+}
+
+/// However short the time is, a learner returns a metric, and learns from some of many rows first.
+#[test]
+fn learners_of_many_rows_return_the_best_so_far() {
+    let data = generated(9000);
+    for learner in [AnyLearner::from(Nca::default()), Lmnn::default().into()] {
+        for limit in [10, 700] {
+            let mut run = Run::new().time_limit(Duration::from_millis(limit));
+            let model = Model::fit_with(&data, Method::metric(learner.clone()), &mut run).unwrap();
+            let report = model.report();
+            assert_eq!(report.trace.is_empty(), !report.warnings.is_empty(), "{learner} {limit}");
+            assert!(report.trace.windows(2).all(|w| w[1].iteration == w[0].iteration + 1));
+        }
+    }
+    // With enough time the result is that of all rows, from a start that some of them have given.
+    let data = generated(8200);
+    let nca = Method::metric(Nca { max_iterations: 10, ..Nca::default() });
+    let mut run = Run::new().time_limit(Duration::from_secs(3600));
+    let model = Model::fit_with(&data, &nca, &mut run).unwrap();
+    let plain = Model::fit(&data, &nca).unwrap();
+    let (first, losses) = (model.report().trace[0].loss, &plain.report().trace);
+    let (start, last) = (losses[0].loss, losses.last().unwrap().loss);
+    assert!(first - last < 0.5 * (start - last), "{first} from {start} to {last}");
+}
+
+/// A given L is on features as they are, and learning goes on where it was.
+#[test]
+fn learners_start_from_what_is_given() {
+    let rows = Rows::random(150, 3, 2, false, 21);
+    // In other units, so that scales matter.
+    let x = Matrix::from_fn(150, 3, |i, k| 3.0 + [0.1, 1.0, 40.0][k] * rows.x[(i, k)]);
+    let data = Dataset::new(x, &rows.class).unwrap();
+    let given = vec![vec![2.0, -0.3, 0.01], vec![0.5, 1.0, 0.02]];
+    let square = vec![given[0].clone(), given[1].clone(), vec![0.0, 0.1, -0.03]];
+    for l in [&given, &square] {
+        let init = Init::Given(l.clone());
+        let form = if l.len() == 3 { Form::Full } else { Form::Rank(2) };
+        let svml =
+            Svml { form: form.into(), init: init.clone(), max_iterations: 0, ..Svml::default() };
+        let methods = [
+            Method::metric(Nca { init: init.clone(), max_iterations: 0, ..Nca::default() }),
+            Method::metric(Lmnn { init: init.clone(), max_iterations: 0, ..Lmnn::default() }),
+            Method::metric(svml.clone()),
+            Method::from(svml),
+        ];
+        for method in methods {
+            let model = Model::fit(&data, &method).unwrap();
+            assert_eq!(model.metric().form(), form);
+            for (a, b) in model.raw_components().as_slice().iter().zip(l.concat()) {
+                assert!((a - b).abs() < 1e-12 * b.abs().max(1.0), "{a} {b}");
+            }
+            let bytes = model.to_bytes().unwrap();
+            assert_eq!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap(), bytes);
+            assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
+        }
+    }
+    let first =
+        Model::fit(&data, Method::metric(Nca { max_iterations: 5, ..Nca::default() })).unwrap();
+    let l: Vec<Vec<f64>> = first.raw_components().iter_rows().map(<[f64]>::to_vec).collect();
+    let next =
+        Model::fit(&data, Method::metric(Nca { init: Init::Given(l), ..Nca::default() })).unwrap();
+    let (last, start) = (first.report().trace[5].loss, next.report().trace[0].loss);
+    assert!((last - start).abs() < 1e-12, "{last} {start}");
+}
+
+#[test]
+fn a_given_start_that_does_not_fit_is_refused() {
+    let init = |rows: &[&[f64]]| Init::Given(rows.iter().map(|row| row.to_vec()).collect());
+    let nca = |rank: Option<usize>, rows: &[&[f64]]| -> AnyLearner {
+        Nca { rank, init: init(rows), ..Nca::default() }.into()
+    };
+    let svml = |form: FormChoice| -> AnyLearner {
+        Svml { form, init: init(&[&[1.0, 0.0]]), ..Svml::default() }.into()
+    };
+    let bad: [(AnyLearner, &str); 10] = [
+        (nca(None, &[]), "1 to 2 rows of 2 numbers"),
+        (nca(None, &[&[1.0]]), "shape (1, 1)"),
+        (nca(None, &[&[1.0, 0.0], &[1.0]]), "rows of one length"),
+        (nca(None, &[&[1.0, 0.0], &[0.0, 1.0], &[1.0, 1.0]]), "shape (3, 2)"),
+        (nca(Some(2), &[&[1.0, 0.0]]), "of 2 rows"),
+        (nca(None, &[&[1.0, f64::NAN]]), "NaN"),
+        (nca(None, &[&[1.0, 1e80]]), "1e70"),
+        (nca(None, &[&[0.0, 0.0]]), "not zero"),
+        (svml(FormChoice::Auto), "unless the form is full or rank=R"),
+        (svml(Form::Full.into()), "of 2 rows"),
+    ];
+    for (learner, part) in bad {
+        let message = learner.validate(2).unwrap_err().to_string();
+        assert!(message.starts_with("init = ") && message.contains(part), "{message}");
+    }
+    assert!(nca(Some(1), &[&[1.0, 0.0]]).validate(2).is_ok());
+}
+
+/// A metric of given pairs is that of the projections, on rows that are standardised, and does not depend on how often
+/// a row occurs, on the units or on the order within a pair.
+#[test]
+fn a_metric_of_given_pairs() {
+    let rows = Rows::random(60, 3, 2, false, 5);
+    let pairs = Pairs::draw(&rows.sample(), 40, 3);
+    let all: Vec<(usize, usize)> = pairs.similar.iter().chain(&pairs.dissimilar).copied().collect();
+    let unit = [0.01, 1.0, 300.0];
+    let raw = |i: usize| (0..3).map(|k| unit[k] * rows.x[(i, k)] - 7.0).collect::<Vec<f64>>();
+    let side = |swap: bool| {
+        let of =
+            |(c, &(i, j)): (usize, &(usize, usize))| raw(if (c % 2 == 1) == swap { i } else { j });
+        Matrix::from_rows(&all.iter().enumerate().map(of).collect::<Vec<_>>()).unwrap()
+    };
+    let similar: Vec<bool> = (0..all.len()).map(|c| c < pairs.similar.len()).collect();
+    let itml = Itml { bounds: Some((0.7, 2.5)), tolerance: 1e-9, ..Itml::default() };
+    let fit = |first: &Matrix, second: &Matrix| {
+        Model::fit_pairs(first, second, &similar, &itml, &mut Run::new()).unwrap()
+    };
+    let model = fit(&side(false), &side(true));
+    assert_eq!(model.metric(), fit(&side(true), &side(false)).metric());
+    assert!(!model.is_classifier());
+    assert_eq!(model.classes(), ["-1", "1"]);
+    let bytes = model.to_bytes().unwrap();
+    let back = Model::from_bytes(&bytes).unwrap();
+    assert_eq!(back.to_bytes().unwrap(), bytes);
+    assert_eq!(back.report().method, model.report().method);
+    assert!(back.report().method.description().contains("from given pairs"));
+    // By hand: distinct rows, standardised, then the projections.
+    let mut used: Vec<usize> = all.iter().flat_map(|&(i, j)| [i, j]).collect();
+    used.sort_unstable();
+    used.dedup();
+    let moments = |k: usize| {
+        let mean = used.iter().map(|&i| raw(i)[k]).sum::<f64>() / used.len() as f64;
+        let square = used.iter().map(|&i| (raw(i)[k] - mean).powi(2)).sum::<f64>();
+        (square / used.len() as f64).sqrt()
+    };
+    let scale: Vec<f64> = (0..3).map(moments).collect();
+    let differences = |pairs: &[(usize, usize)]| -> Vec<Vec<f64>> {
+        let one =
+            |&(i, j): &(usize, usize)| (0..3).map(|k| (raw(i)[k] - raw(j)[k]) / scale[k]).collect();
+        pairs.iter().map(one).collect()
+    };
+    let prior = Matrix::from_fn(3, 3, |i, j| if i == j { 1.0 / 3.0 } else { 0.0 });
+    let (near, far) = (differences(&pairs.similar), differences(&pairs.dissimilar));
+    let mut state = Projection::new(prior, &near, &far, (0.7, 2.5), 1.0);
+    while state.round() > 1e-9 {}
+    for (a, b) in model.metric().mahalanobis().as_slice().iter().zip(state.m.as_slice()) {
+        assert!((a - b).abs() < 1e-7, "{a} {b}");
+    }
+    let refused = |first: &Matrix, similar: &[bool]| {
+        let result = Model::fit_pairs(first, &side(true), similar, &itml, &mut Run::new());
+        result.unwrap_err().to_string()
+    };
+    assert!(refused(&side(false), &[true; 80]).contains("every pair is similar"));
+    assert!(refused(&side(false), &[false; 80]).contains("every pair is dissimilar"));
+    assert!(refused(&side(false), &[true; 3]).contains("3 found where 80"));
+    let short = Matrix::zeros(80, 2);
+    assert!(refused(&short, &similar).contains("columns of the second rows"));
+    let mut hole = side(false);
+    hole[(1, 2)] = f64::NAN;
+    assert!(refused(&hole, &similar).contains("missing"));
 }
 
 #[test]

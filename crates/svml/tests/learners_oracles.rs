@@ -2,7 +2,8 @@
 //!
 //! tests/data/rivals_oracle.json was made by tests/data/rivals_oracle.py with scikit-learn 1.5.2 and
 //! metric-learn 0.7.0. The data sets are read from the folder named by SVML_DATA, else from ../shared/data
-//! beside the repository; without them that part says so and passes.
+//! beside the repository; without them that part says so and passes. tests/data/pairs_oracle.json, of ITML on given pairs,
+//! was made by tests/data/pairs_oracle.py with scikit-learn 1.7.2 and metric-learn 0.7.0.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use svml::data::{Categories, Missing, Scaler};
 use svml::internals::{LmnnProblem, NcaLoss, Projection, Watch};
-use svml::learners::{Init, Learner, Lmnn, Nca, Sample};
-use svml::{Dataset, Matrix, ReadOptions, Run};
+use svml::learners::{Init, Itml, Learner, Lmnn, Nca, Sample};
+use svml::{Dataset, Matrix, Model, ReadOptions, Run};
 
 #[derive(Deserialize)]
 struct Oracle {
@@ -115,6 +116,50 @@ fn itml_gives_the_same_matrix() {
         }
         for (ours, theirs) in state.m.as_slice().iter().zip(stored.m.concat()) {
             assert!((ours - theirs).abs() < 1e-6, "problem {p}: {ours} here, {theirs} there");
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct PairsOracle {
+    problems: Vec<GivenPairs>,
+}
+
+#[derive(Deserialize)]
+struct GivenPairs {
+    rows: Vec<Vec<f64>>,
+    pairs: Vec<(usize, usize)>,
+    similar: Vec<bool>,
+    gamma: f64,
+    bounds: (f64, f64),
+    max_iterations: usize,
+    m: Vec<Vec<f64>>,
+}
+
+#[test]
+fn itml_of_given_pairs_gives_the_same_matrix() {
+    let oracle: PairsOracle = serde_json::from_str(include_str!("data/pairs_oracle.json")).unwrap();
+    for (p, stored) in oracle.problems.iter().enumerate() {
+        let side = |row: &dyn Fn(&(usize, usize)) -> usize| {
+            let rows: Vec<&Vec<f64>> =
+                stored.pairs.iter().map(|pair| &stored.rows[row(pair)]).collect();
+            Matrix::from_rows(&rows).unwrap()
+        };
+        let itml = Itml {
+            gamma: stored.gamma,
+            bounds: Some(stored.bounds),
+            prior: Some(1.0),
+            max_iterations: stored.max_iterations,
+            tolerance: 1e-8,
+            ..Itml::default()
+        };
+        let (first, second) = (side(&|pair| pair.0), side(&|pair| pair.1));
+        let model =
+            Model::fit_pairs(&first, &second, &stored.similar, &itml, &mut Run::new()).unwrap();
+        let m = model.metric().mahalanobis();
+        for (ours, theirs) in m.as_slice().iter().zip(stored.m.concat()) {
+            let error = (ours - theirs).abs() / theirs.abs().max(1.0);
+            assert!(error < 1e-6, "problem {p}: {ours} here, {theirs} there");
         }
     }
 }

@@ -199,7 +199,8 @@ impl TrainingRows {
     /// The rows as learners see them.
     pub fn sample(&self) -> Result<Sample<'_>> {
         let sample = Sample::new(&self.x, &self.class, &self.weight, self.classes.len())?;
-        Ok(sample.with_copies(&self.copies).with_groups(self.groups.as_deref()))
+        let sample = sample.with_copies(&self.copies).with_scale(&self.scaler.scale);
+        Ok(sample.with_groups(self.groups.as_deref()))
     }
 
     /// The group of each row, if rows belong together.

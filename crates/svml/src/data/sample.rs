@@ -20,6 +20,8 @@ pub struct Sample<'a> {
     copies: Option<&'a [u64]>,
     /// Group that each row belongs to; none: every row is one of its own.
     groups: Option<&'a [usize]>,
+    /// What the features were divided by when they were standardised; none: nothing.
+    scale: Option<&'a [f64]>,
     classes: usize,
 }
 
@@ -49,7 +51,7 @@ impl<'a> Sample<'a> {
             Some((what, found, expected)) => {
                 Err(Error::Shape { what: what.to_owned(), found, expected })
             }
-            None => Ok(Self { x, class, weight, copies: None, groups: None, classes }),
+            None => Ok(Self { x, class, weight, copies: None, groups: None, scale: None, classes }),
         }
     }
 
@@ -67,6 +69,16 @@ impl<'a> Sample<'a> {
     /// The group of each row, if rows belong together.
     pub(crate) fn groups(&self) -> Option<&'a [usize]> {
         self.groups
+    }
+
+    /// The same rows, whose features were divided by these scales.
+    pub(crate) fn with_scale(self, scale: &'a [f64]) -> Self {
+        Self { scale: Some(scale), ..self }
+    }
+
+    /// What the features were divided by, if they were.
+    pub(crate) fn scale(&self) -> Option<&'a [f64]> {
+        self.scale
     }
 
     /// How the rows are dealt into folds.
@@ -109,7 +121,7 @@ impl<'a> Sample<'a> {
     where
         'a: 'z,
     {
-        Sample { x: z, ..*self }
+        Sample { x: z, scale: None, ..*self }
     }
 
     /// All rows, with their own row indices.
@@ -164,8 +176,8 @@ impl<'a> Sample<'a> {
         let LabelledRows { class, weight, .. } = self.part(part);
         let x = self.x.select_rows(&part.rows);
         let groups = self.groups.map(|groups| part.rows.iter().map(|&i| groups[i]).collect());
-        let (copies, classes) = (part.copies.clone(), self.classes);
-        OwnedSample { x, class, weight, copies, groups, classes }
+        let (copies, scale) = (part.copies.clone(), self.scale.map(<[f64]>::to_vec));
+        OwnedSample { x, class, weight, copies, groups, scale, classes: self.classes }
     }
 }
 
@@ -176,6 +188,7 @@ pub(crate) struct OwnedSample {
     weight: Vec<f64>,
     copies: Vec<u64>,
     groups: Option<Vec<usize>>,
+    scale: Option<Vec<f64>>,
     classes: usize,
 }
 
@@ -188,7 +201,8 @@ impl OwnedSample {
     /// The rows as learners see them.
     pub fn sample(&self) -> Result<Sample<'_>> {
         let sample = Sample::new(&self.x, &self.class, &self.weight, self.classes)?;
-        Ok(sample.with_copies(&self.copies).with_groups(self.groups.as_deref()))
+        let sample = sample.with_copies(&self.copies).with_groups(self.groups.as_deref());
+        Ok(Sample { scale: self.scale.as_deref(), ..sample })
     }
 }
 

@@ -28,7 +28,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::by_class::metric_of;
 use super::parameters::{check, check_positive, check_tolerance, parameters, to_json};
-use super::step_log::StepLog;
+use super::step_log::{Start, StepLog};
 use super::{Learned, Learner};
 use crate::data::Sample;
 use crate::error::{Error, Remedy, Result};
@@ -105,24 +105,44 @@ impl Learner for Itml {
     }
 
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
-        let d = sample.features();
-        self.validate(d)?;
-        let prior = self.prior.unwrap_or(1.0 / d.max(1) as f64);
-        let prior = Matrix::from_fn(d, d, |i, j| if i == j { prior } else { 0.0 });
-        let bounds = match self.bounds {
-            Some(bounds) => bounds,
-            None => percentiles(sample.x(), prior[(0, 0)], self.percentiles, run.watch())?,
-        };
+        self.validate(sample.features())?;
         let wanted = self.pairs.unwrap_or(20 * sample.classes().pow(2)).min(MOST_PAIRS);
         let pairs = Pairs::draw(sample, wanted, self.seed);
+        self.learn_pairs(sample.x(), &pairs, run)
+    }
+}
+
+impl Itml {
+    /// Learns from pairs of the rows of `x`, which are standardised. Where bounds are not given, they are percentiles of
+    /// the squared distances between all rows of `x`, which should be distinct.
+    pub(crate) fn learn_pairs(
+        &self,
+        x: &Matrix,
+        pairs: &Pairs,
+        run: &mut Run<'_>,
+    ) -> Result<Learned> {
+        let d = x.cols();
+        let prior = self.prior.unwrap_or(1.0 / d.max(1) as f64);
+        let scaled = |value: f64| Matrix::from_fn(d, d, |i, j| if i == j { value } else { 0.0 });
+        let start = Start::given(scaled(prior.sqrt()), x.rows());
+        let bounds = match self.bounds {
+            Some(bounds) => Ok(bounds),
+            None => percentiles(x, prior, self.percentiles, run.watch()),
+        };
+        let bounds = match bounds {
+            Err(Error::Interrupted) => {
+                return start.as_result(run.watch().cause(), metric_of(start.l.clone())?);
+            }
+            bounds => bounds?,
+        };
         let differences = |pairs: &[(usize, usize)]| -> Vec<Vec<f64>> {
             let difference = |&(i, j): &(usize, usize)| -> Vec<f64> {
-                sample.x().row(i).iter().zip(sample.x().row(j)).map(|(a, b)| a - b).collect()
+                x.row(i).iter().zip(x.row(j)).map(|(a, b)| a - b).collect()
             };
             pairs.iter().map(difference).collect()
         };
         let mut projection = Projection::new(
-            prior,
+            scaled(prior),
             &differences(&pairs.similar),
             &differences(&pairs.dissimilar),
             bounds,
@@ -132,9 +152,9 @@ impl Learner for Itml {
         let mut stop = Stop::Iterations;
         for _ in 0..self.max_iterations {
             if log.watch().check().is_err() {
-                // The result is the metric after the last round, or the error if there was no round.
+                // The result is the metric after the last round; without one it is the prior.
                 let ended = Err(Error::Interrupted);
-                return log.finish(ended, |m| components(d, m));
+                return log.finish(ended, &start, |m| components(d, m));
             }
             let change = projection.round();
             let step = Accepted { x: projection.m.as_slice(), value: change, step_length: change };
@@ -155,7 +175,37 @@ impl Learner for Itml {
                 None,
             );
         }
-        log.finish(Ok(stop), |m| components(d, m))
+        log.finish(Ok(stop), &start, |m| components(d, m))
+    }
+}
+
+/// What a model says of its learner if the metric was learned from pairs that were given. It has the parameters of
+/// [`Itml`], but nothing can be learned with it from a table of rows with classes.
+#[derive(Debug)]
+pub(crate) struct ItmlOfPairs(pub Itml);
+
+impl ItmlOfPairs {
+    pub const NAME: &str = "itml_pairs";
+}
+
+impl Learner for ItmlOfPairs {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn title(&self) -> &str {
+        "information-theoretic metric learning from given pairs"
+    }
+
+    fn parameters(&self) -> serde_json::Value {
+        to_json(&self.0)
+    }
+
+    fn learn(&self, _: &Sample<'_>, _: &mut Run<'_>) -> Result<Learned> {
+        Err(Error::Unsupported(
+            "this metric is learned from pairs of rows, not from rows with classes: the model can be used, but not be fitted again to a table"
+                .to_owned(),
+        ))
     }
 }
 
@@ -203,11 +253,11 @@ fn percentiles(x: &Matrix, scale: f64, at: (f64, f64), watch: &Watch) -> Result<
     Ok((percentile(at.0), percentile(at.1)))
 }
 
-/// Random pairs of rows.
+/// Pairs of rows.
 pub struct Pairs {
-    /// Pairs of the same class.
+    /// Pairs that should be near each other: random pairs of the same class, or those that were given.
     pub similar: Vec<(usize, usize)>,
-    /// Pairs of different classes.
+    /// Pairs that should be far apart.
     pub dissimilar: Vec<(usize, usize)>,
 }
 

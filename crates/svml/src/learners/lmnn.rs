@@ -20,7 +20,7 @@
 //! optimum: the a_t at any L, multiplied by a factor that makes Q semidefinite, give a lower bound. Delta
 //! is reduced until the duality gap between the loss and this bound is within the tolerance; a gap of 1e-3
 //! says that no metric can have a loss that is lower by more than a thousandth. If L has fewer rows than
-//! columns, the bound still holds but the loss does not reach it.
+//! columns, the bound still holds but the loss does not reach it: learning then ends when the loss no longer falls.
 
 use std::ops::Range;
 
@@ -28,18 +28,17 @@ use rayon::prelude::*;
 
 use super::by_class::{RowsByClass, metric_of};
 use super::parameters::{check, check_positive, check_rank, check_tolerance, parameters, to_json};
-use super::step_log::StepLog;
+use super::step_log::{Start, StepLog};
 use super::{Init, Learned, Learner};
 use crate::data::Sample;
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::{self, Block, Matrix, add_scaled, closer_than, dot};
-use crate::metric::Form;
 use crate::optimise::{Accepted, Limits, Objective, Optimiser, Watched, minimise};
 use crate::run::{Run, Stop, Watch};
 
 parameters! {
     /// Parameters of large margin nearest neighbours.
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Lmnn {
         /// Number k of target neighbours of each row; in a class of fewer than k + 1 rows, all other rows of
         /// the class.
@@ -48,14 +47,16 @@ parameters! {
         mu: f64 = 1.0, "a positive number";
         /// Number of rows of L, the dimensions that it maps into. None: as many as there are features.
         rank: Option<usize> = None, "an integer of at least 1, or none";
-        /// Where L starts: identity or scaled.
+        /// Where L starts: identity, scaled, or L0 on features as they are, as {"given": [[..], ..]}.
         #[alias = "initial"]
-        init: Init = Init::Identity, "identity or scaled";
+        init: Init = Init::Identity, "identity, scaled or an array";
         /// How the loss is minimised: lbfgs or conjugate_gradients.
         optimiser: Optimiser = Optimiser::Lbfgs, "lbfgs or conjugate_gradients";
         /// Maximum number of accepted steps.
         max_iterations: usize = 1000, "an integer of at least 0";
-        /// Learning ends when the duality gap, relative to the loss, is at most this.
+        /// Learning ends when the duality gap, relative to the loss, is at most this. If L has fewer rows than there are
+        /// features, no such gap is reached: it ends when the loss, relative to itself, falls by no more than this in ten
+        /// steps, and again with a narrower hinge.
         tolerance: f64 = 1e-3, "a number of at least 0";
     }
 }
@@ -65,6 +66,8 @@ const FIRST_STEP: f64 = 0.1;
 /// Width of the smoothed hinge at the start, and the factor by which it is narrowed.
 const WIDEST: f64 = 0.5;
 const NARROWER: f64 = 0.25;
+/// Without a certificate: steps over which the loss must fall by more than the tolerance to go on.
+const SETTLED: usize = 10;
 /// The hinge is not narrowed below this width, where rounding errors dominate.
 const NARROWEST: f64 = 1e-9;
 
@@ -87,7 +90,7 @@ impl Learner for Lmnn {
 
     fn validate(&self, features: usize) -> Result<()> {
         check_rank(self.rank, features)?;
-        self.init.check_without_svm()?;
+        self.init.check_without_svm(self.rank, features)?;
         check("neighbours", &self.neighbours, self.neighbours > 0, "at least 1")?;
         check_positive("mu", self.mu)?;
         check_tolerance(self.tolerance)
@@ -95,11 +98,28 @@ impl Learner for Lmnn {
 
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
-        let form = self.rank.map_or(Form::Full, Form::Rank);
+        let form = self.init.form(self.rank, sample.features())?;
         let initial = self.init.metric(sample, form)?.components();
-        let (r, d) = (initial.rows(), initial.cols());
-        let problem = LmnnProblem::new(sample, self.neighbours, self.mu, run.watch())?;
-        let mut theta = initial.into_vec();
+        let rows = sample.rows();
+        let start = Start::new(initial, sample, run, |few, initial, run| {
+            // Of fewer rows fewer are impostors: each stands for several.
+            let mu = self.mu * rows as f64 / few.rows() as f64;
+            Self { mu, ..self.clone() }.learn_from(&Start::given(initial, few.rows()), few, run)
+        })?;
+        self.learn_from(&start, sample, run)
+    }
+}
+
+impl Lmnn {
+    fn learn_from(&self, start: &Start, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
+        let (r, d) = (start.l.rows(), start.l.cols());
+        let problem = match LmnnProblem::new(sample, self.neighbours, self.mu, run.watch()) {
+            Err(Error::Interrupted) => {
+                return start.as_result(run.watch().cause(), metric_of(start.l.clone())?);
+            }
+            problem => problem?,
+        };
+        let mut theta = start.l.as_slice().to_vec();
         let mut descent = Descent {
             problem: &problem,
             shape: (r, d),
@@ -109,6 +129,8 @@ impl Learner for Lmnn {
             bound: 0.0,
             finished: false,
             entered: false,
+            recent: Vec::new(),
+            settled: None,
             log: StepLog::new(run),
         };
         let ended = loop {
@@ -120,6 +142,7 @@ impl Learner for Lmnn {
                 first_step: FIRST_STEP,
             };
             descent.entered = false;
+            descent.recent.clear();
             match minimise(self.optimiser, &mut descent, &mut theta, limits) {
                 // The minimum for this width is found, but the duality gap is still above the tolerance.
                 Ok(Stop::Tolerance | Stop::Minimum)
@@ -131,7 +154,7 @@ impl Learner for Lmnn {
             }
         };
         let l_of = |theta: &[f64]| Matrix::new(r, d, theta.to_vec());
-        descent.log.finish(ended, |theta| metric_of(l_of(theta)?))
+        descent.log.finish(ended, start, |theta| metric_of(l_of(theta)?))
     }
 }
 
@@ -147,6 +170,10 @@ struct Descent<'a, 'b, 'c> {
     bound: f64,
     /// Whether a step has been accepted with the present width.
     entered: bool,
+    /// Losses of the steps with the present width.
+    recent: Vec<f64>,
+    /// The loss at which it no longer fell with the width before.
+    settled: Option<f64>,
     /// Whether the duality gap is within the tolerance.
     finished: bool,
     log: StepLog<'b, 'c>,
@@ -186,9 +213,25 @@ impl Watched for Descent<'_, '_, '_> {
         if self.finished {
             return Ok(Some(Stop::Tolerance));
         }
+        // The bound is that of a square L: fewer rows do not reach it.
+        if self.shape.0 < self.shape.1 && self.has_settled(loss) {
+            let before = self.settled.replace(loss);
+            self.finished = before.is_some_and(|before| before - loss <= self.tolerance * loss);
+            let stop = if self.finished { Stop::Tolerance } else { Stop::Minimum };
+            return Ok(Some(stop));
+        }
         // If at least half of the remaining gap is due to the smoothing, a narrower hinge is needed.
         let due = smoothed - smoothed_bound <= 0.5 * (loss - bound) && self.width > NARROWEST;
         Ok(due.then_some(Stop::Minimum))
+    }
+}
+
+impl Descent<'_, '_, '_> {
+    /// Whether the loss fell by no more than the tolerance in the last steps with the present width.
+    fn has_settled(&mut self, loss: f64) -> bool {
+        self.recent.push(loss);
+        let before = self.recent.len().checked_sub(SETTLED + 1).map(|k| self.recent[k]);
+        before.is_some_and(|before| before - loss <= self.tolerance * loss)
     }
 }
 

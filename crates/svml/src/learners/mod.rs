@@ -69,7 +69,8 @@ pub trait Learner: fmt::Debug + Send + Sync {
     }
 
     /// Learns a metric. Reports each step by [`Run::report`], and returns the best metric so far once the
-    /// run is interrupted or past its deadline.
+    /// run is interrupted or past its deadline; at a deadline this may be the metric that it starts from, with a
+    /// warning.
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned>;
 }
 
@@ -85,6 +86,8 @@ pub struct Learned {
     pub best: usize,
     /// Why learning ended.
     pub stop: Stop,
+    /// What the user should know about it.
+    pub warnings: Vec<String>,
 }
 
 impl Learned {
@@ -96,6 +99,6 @@ impl Learned {
     /// A metric that is the result of the last step of `trace`.
     pub fn new(metric: Metric, trace: Vec<Step>, stop: Stop) -> Self {
         let best = trace.len().saturating_sub(1);
-        Self { metric, trace, best, stop }
+        Self { metric, trace, best, stop, warnings: Vec::new() }
     }
 }

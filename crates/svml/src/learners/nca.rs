@@ -20,7 +20,7 @@ use rayon::prelude::*;
 
 use super::by_class::{RowsByClass, metric_of};
 use super::parameters::{check_rank, check_tolerance, parameters, to_json};
-use super::step_log::StepLog;
+use super::step_log::{Start, StepLog};
 use super::{Init, Learned, Learner};
 use crate::data::Sample;
 use crate::error::Result;
@@ -28,19 +28,19 @@ use crate::linalg::{
     self, Block, Matrix, add_scaled, closer_than, count_below, dot, exp_neg_sq_dist, least_sum,
     scale_and_sum, sum,
 };
-use crate::metric::Form;
 use crate::optimise::{Accepted, Limits, Objective, Optimiser, Watched, minimise};
 use crate::run::{Run, Stop, Watch};
 
 parameters! {
     /// Parameters of neighbourhood component analysis.
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Nca {
         /// Number of rows of L, the dimensions that it maps into. None: as many as there are features.
         rank: Option<usize> = None, "an integer of at least 1, or none";
-        /// Where L starts: scaled (L0 = I/sqrt(d), as in the paper) or identity.
+        /// Where L starts: scaled (L0 = I/sqrt(d), as in the paper), identity, or L0 on features as they are, as
+        /// {"given": [[..], ..]}.
         #[alias = "initial"]
-        init: Init = Init::Scaled, "scaled or identity";
+        init: Init = Init::Scaled, "scaled, identity or an array";
         /// How the loss is minimised: lbfgs or conjugate_gradients.
         optimiser: Optimiser = Optimiser::Lbfgs, "lbfgs or conjugate_gradients";
         /// Maximum number of accepted steps.
@@ -72,14 +72,24 @@ impl Learner for Nca {
 
     fn validate(&self, features: usize) -> Result<()> {
         check_rank(self.rank, features)?;
-        self.init.check_without_svm()?;
+        self.init.check_without_svm(self.rank, features)?;
         check_tolerance(self.tolerance)
     }
 
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
-        let form = self.rank.map_or(Form::Full, Form::Rank);
+        let form = self.init.form(self.rank, sample.features())?;
         let initial = self.init.metric(sample, form)?.components();
+        let start = Start::new(initial, sample, run, |few, initial, run| {
+            self.learn_from(&Start::given(initial, few.rows()), few, run)
+        })?;
+        self.learn_from(&start, sample, run)
+    }
+}
+
+impl Nca {
+    fn learn_from(&self, start: &Start, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
+        let initial = &start.l;
         let (r, d) = (initial.rows(), initial.cols());
         let size = dot(initial.as_slice(), initial.as_slice()).sqrt() / (r as f64).sqrt();
         let unit = if size > 0.0 { size } else { 1.0 };
@@ -94,7 +104,7 @@ impl Learner for Nca {
             first_step: FIRST_STEP,
         };
         let ended = minimise(self.optimiser, &mut descent, &mut theta, limits);
-        descent.log.finish(ended, |theta| metric_of(l_of(theta)))
+        descent.log.finish(ended, start, |theta| metric_of(l_of(theta)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! From a data set and a [`Method`] to a model: every way to fit stands here, one function for each.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
@@ -9,16 +10,17 @@ use super::neighbours::Neighbours;
 use super::svms::{self, FinalSvms, Setting};
 use super::{Classifier, Member, Model, Report, SvmClassifier, ThroughLandmarks};
 use crate::data::prepare::TrainingRows;
-use crate::data::{ClassWeight, Dataset, Sample};
+use crate::data::{ClassWeight, Dataset, Sample, Scaler};
 use crate::error::{Error, Result};
 use crate::grid_search::{GridSearch, grid_search};
 use crate::landmarks::{Guess, PART};
-use crate::learners::Learner;
+use crate::learners::itml::{ItmlOfPairs, Pairs};
+use crate::learners::{Itml, Learner};
 use crate::linalg::Matrix;
 use crate::method::{AnyLearner, Fixed, Knn, Method};
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
-use crate::run::{Run, Stop, Watch};
+use crate::run::{Activity, Run, Stop, Watch};
 use crate::svml::approach::{Approach, COPIES, are_learned_from_in_parts};
 use crate::svml::criterion::Criterion;
 use crate::svml::descent::TrainedOn;
@@ -46,9 +48,11 @@ impl Model {
     }
 
     /// As [`Model::fit`], watched and ended from outside. Of SVML, or of a learner whose metric is all that is
-    /// wanted, a fit that is ended early returns the best so far. A grid knows nothing before it is done:
-    /// if it is ended early the result is [`Error::Interrupted`]. A learner before a grid gets half of the
-    /// time.
+    /// wanted, a fit that is ended early returns the best so far. With a time limit, NCA and LMNN begin with some of many
+    /// rows, so that there is something to return; without a single evaluation of the loss the result is the metric
+    /// that they start from, with a warning. A grid that leaves time for the SVM on all rows tries as many widths as
+    /// time allows; before one is tried, and after an interrupt, the result is [`Error::Interrupted`]. A learner before
+    /// a grid gets half of the time.
     pub fn fit_with(data: &Dataset, method: impl Into<Method>, run: &mut Run<'_>) -> Result<Self> {
         let method = method.into();
         match &method {
@@ -61,6 +65,96 @@ impl Model {
             }
             Method::Metric(learner) => fit_metric(data, &method, learner, run),
         }
+    }
+
+    /// Learns a metric from pairs of rows by information-theoretic metric learning: row i of `first` and row i of
+    /// `second` are a pair, which should be near each other if `similar[i]`, and else far apart. Columns are
+    /// standardised by the mean and the standard deviation of all distinct rows. The model maps rows and cannot
+    /// classify. The parameters `pairs` and `seed` do not count, because no pairs are drawn.
+    ///
+    /// ```
+    /// use svml::learners::Itml;
+    /// use svml::{Matrix, Model, Run};
+    ///
+    /// // Rows are alike if the first number is about the same, whatever the second is.
+    /// let first = Matrix::from_rows(&[[1.2, 7.5], [6.4, 2.6], [1.3, 4.5], [6.2, 5.5]])?;
+    /// let second = Matrix::from_rows(&[[1.3, 1.5], [6.2, 9.7], [5.2, 4.6], [1.4, 5.4]])?;
+    /// let similar = [true, true, false, false];
+    /// let model = Model::fit_pairs(&first, &second, &similar, &Itml::default(), &mut Run::new())?;
+    /// let m = model.metric().mahalanobis();
+    /// assert!(m[(0, 0)] > m[(1, 1)]);
+    /// # Ok::<(), svml::Error>(())
+    /// ```
+    pub fn fit_pairs(
+        first: &Matrix,
+        second: &Matrix,
+        similar: &[bool],
+        itml: &Itml,
+        run: &mut Run<'_>,
+    ) -> Result<Self> {
+        let (n, d) = (first.rows(), first.cols());
+        for (what, found, expected) in [
+            ("second rows of the pairs", second.rows(), n),
+            ("columns of the second rows of the pairs", second.cols(), d),
+            ("words whether a pair is similar", similar.len(), n),
+        ] {
+            if found != expected {
+                return Err(Error::Shape { what: what.to_owned(), found, expected });
+            }
+        }
+        itml.validate(d)?;
+        if similar.iter().all(|near| *near) || !similar.contains(&true) {
+            let kind = if similar.contains(&true) { "similar" } else { "dissimilar" };
+            let what = match n {
+                0 => "there are no pairs to learn from".to_owned(),
+                _ => format!("every pair is {kind}; similar and dissimilar pairs are needed"),
+            };
+            return Err(Error::Data { what, remedy: None });
+        }
+        // Both rows have the label of their pair: the classes of the model are the kinds of pairs.
+        let labels: Vec<&str> =
+            similar.iter().chain(similar).map(|near| if *near { "1" } else { "-1" }).collect();
+        let values = first.as_slice().iter().chain(second.as_slice()).copied().collect();
+        let data = Dataset::new(Matrix::new(2 * n, d, values)?, &labels)?;
+        data.check_missing()?;
+        // Rows that occur in several pairs count once, in an order that does not depend on that of the pairs.
+        let by_content = |&a: &usize, &b: &usize| {
+            let values = data.x().row(a).iter().zip(data.x().row(b));
+            // Zero and minus zero are one value.
+            let order = |(a, b): (&f64, &f64)| a.partial_cmp(b).unwrap_or(Ordering::Equal);
+            values.map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        };
+        let mut order: Vec<usize> = (0..2 * n).collect();
+        order.sort_by(by_content);
+        let groups: Vec<&[usize]> = order.chunk_by(|a, b| by_content(a, b).is_eq()).collect();
+        let mut place = vec![0; 2 * n];
+        for (p, group) in groups.iter().enumerate() {
+            group.iter().for_each(|&row| place[row] = p);
+        }
+        let mut x = data.x().select_rows(&groups.iter().map(|group| group[0]).collect::<Vec<_>>());
+        let scaler = Scaler::fit(&x, &vec![1.0; x.rows()], &data.schema().encoded_kinds());
+        scaler.apply_to(&mut x);
+        // Two equal rows are at distance zero in every metric.
+        let of_kind = |near: bool| -> Vec<(usize, usize)> {
+            (0..n).filter(|&i| similar[i] == near).map(|i| (place[i], place[n + i])).collect()
+        };
+        let pairs = Pairs { similar: of_kind(true), dissimilar: of_kind(false) };
+        let learned = itml.learn_pairs(&x, &pairs, run)?;
+        let names = data.schema().encoded_names();
+        let constant =
+            scaler.constant().map(|k| format!("column {} is constant and was left out", names[k]));
+        let warnings = constant.chain(learned.warnings.clone()).collect();
+        let method = Method::metric(ItmlOfPairs(*itml));
+        let report = Report::of_pairs(method, n, &learned, warnings);
+        Ok(Self {
+            schema: data.schema().clone(),
+            classes: data.classes().to_vec(),
+            scaler,
+            metric: learned.metric,
+            classifier: Classifier::None,
+            report,
+            kept: None,
+        })
     }
 }
 
@@ -102,6 +196,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     };
     let MeanFit { members, honest, candidates, trace, best, stop } = learned;
     warnings.extend(honest.as_ref().and_then(guessing_warning));
+    run.begins(Activity::TrainingFinalSvms);
     let watch = run.watch();
     let train = |member| final_svms(&rows, params, approach, member, stop, honest.is_none(), watch);
     let trained: Vec<Trained> = match sample.rows() < members::BESIDE_EACH_OTHER {
@@ -235,7 +330,8 @@ fn fit_euclidean(
     let rows = TrainingRows::new(data, &grid.class_weight, grid.seed)?;
     check_grid(&rows, grid)?;
     let choice = grid_search(&rows.sample()?, grid, watch)?;
-    let report = Report::without_steps(method, data, &rows);
+    let mut report = Report::without_steps(method, data, &rows);
+    report.warnings.extend(choice.warning());
     train_gaussian(rows, data, choice.metric, choice.cost, report, watch)
 }
 
@@ -286,7 +382,8 @@ fn fit_svm_after(
     let inverse_width = choice.metric.values().first().copied().unwrap_or(1.0);
     let values = learned.metric.values().iter().map(|l| l * scale * inverse_width).collect();
     let metric = Metric::new(learned.metric.form(), learned.metric.features(), values)?;
-    let report = Report::of_learner(method, data, &rows, &learned);
+    let mut report = Report::of_learner(method, data, &rows, &learned);
+    report.warnings.extend(choice.warning());
     train_gaussian(rows, data, metric, choice.cost, report, watch)
 }
 

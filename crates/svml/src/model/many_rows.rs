@@ -23,7 +23,7 @@ use crate::linalg::Matrix;
 use crate::method::Method;
 use crate::metric::Metric;
 use crate::multiclass::PairwiseSvms;
-use crate::run::{Run, Step, Stop, Watch};
+use crate::run::{Activity, Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
 use crate::svml::approach::{Approach, COPIES, LandmarkChoice, Size};
 use crate::svml::criterion::Criterion;
@@ -125,6 +125,7 @@ impl ManyRows<'_> {
             true => Some(all.honest(&members, &asked)),
             false => None,
         };
+        run.begins(Activity::TrainingFinalSvms);
         let mut trained = Vec::with_capacity(members.len());
         for (k, member) in members.iter().enumerate() {
             trained.push(all.finally(member, asked.get(k), &watch)?);

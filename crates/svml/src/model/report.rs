@@ -20,7 +20,7 @@ use crate::svml::{FormChoice, Svml};
 pub struct Report {
     /// The method with its parameters.
     pub method: Method,
-    /// Rows of the training data.
+    /// Rows of the training data; pairs of rows, if a metric was learned from pairs.
     pub rows: usize,
     /// Every accepted step of the learner; empty if nothing was learned step by step.
     pub trace: Vec<Step>,
@@ -127,7 +127,30 @@ impl Report {
             trace: learned.trace.clone(),
             best: learned.best,
             stop: Some(learned.stop),
+            warnings: rows.warnings(data).into_iter().chain(learned.warnings.clone()).collect(),
             ..Self::without_steps(method, data, rows)
+        }
+    }
+
+    /// Of a metric that was learned from so many pairs.
+    pub(super) fn of_pairs(
+        method: Method,
+        pairs: usize,
+        learned: &Learned,
+        warnings: Vec<String>,
+    ) -> Self {
+        Self {
+            method,
+            rows: pairs,
+            trace: learned.trace.clone(),
+            candidates: Vec::new(),
+            honest: None,
+            landmarks: None,
+            best: learned.best,
+            stop: Some(learned.stop),
+            refitted: true,
+            residual: 0.0,
+            warnings,
         }
     }
 

@@ -30,7 +30,7 @@ use crate::linalg::{self, Matrix};
 use crate::loss::zero_one;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{decide, solve_pair, vote};
-use crate::run::{Run, Step, Stop, Watch};
+use crate::run::{Activity, Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
 
 /// The members of the mean. The first is the smooth and safe one, and what is left if time is short.
@@ -252,7 +252,10 @@ pub(crate) fn learn(
     run: &mut Run<'_>,
 ) -> Result<MeanFit> {
     // A start from gradients is for forms that are given.
-    let init = if params.init == Init::Gradients { Init::Scaled } else { params.init };
+    let init = match &params.init {
+        Init::Gradients => Init::Scaled,
+        init => init.clone(),
+    };
     let params = &Svml { init, ..approach.learning(params) };
     let members = members(sample, approach);
     let mut learned = MeanFit {
@@ -359,6 +362,9 @@ impl MeanFit {
                     return Ok(());
                 }
             };
+        if !ended {
+            run.begins(Activity::TryingFewDimensions);
+        }
         let low = match params.landmarks {
             _ if ended => Ok(None),
             LandmarkChoice::Exact => low_rank(halves, params, &considered[0], multiples, run),

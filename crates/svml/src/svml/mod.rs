@@ -110,9 +110,10 @@ parameters! {
         /// units.
         lambda: f64 = 0.01, "a positive number";
         /// Where L starts: scaled (L0 = I/sqrt(d), principal components for rank=R), identity, or gradients
-        /// (from the gradient outer product of SVMs with a spherical metric; only if the form is given).
+        /// (from the gradient outer product of SVMs with a spherical metric; only if the form is given), or L0 on
+        /// features as they are, as {"given": [[..], ..]}, if the form is full or rank=R.
         #[alias = "start"]
-        init: Init = Init::Scaled, "scaled, identity or gradients";
+        init: Init = Init::Scaled, "scaled, identity, gradients or an array";
         /// Initial C. A small value starts from a smooth decision function, so that stopping early is safe.
         initial_cost: f64 = 0.5, "a number between 0.001 and 10000";
         /// Whether C is learned with the metric; otherwise it stays as it starts.
@@ -246,6 +247,17 @@ impl Learner for Svml {
                 check_rank(Some(rank), features)?;
             }
         }
+        if let Init::Given(_) = self.init {
+            let rank = match self.form {
+                FormChoice::Fixed(Form::Rank(rank)) => rank,
+                FormChoice::Fixed(Form::Full) => features,
+                _ => {
+                    let bound = "a word unless the form is full or rank=R";
+                    return Err(Error::parameter("init", "an array", bound));
+                }
+            };
+            self.init.form(Some(rank), features)?;
+        }
         Ok(())
     }
 
@@ -274,7 +286,7 @@ pub(crate) fn learn_form(
     params: &Svml,
     run: &mut Run<'_>,
 ) -> Result<SvmlFit> {
-    let from = match (params.init, params.landmarks) {
+    let from = match (&params.init, params.landmarks) {
         // Directions need few rows.
         (Init::Gradients, LandmarkChoice::Count(_)) => {
             let few = sample.some(GRADIENT_ROWS);
