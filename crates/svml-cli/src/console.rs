@@ -1,11 +1,13 @@
 //! Standard output, standard error, and Ctrl-C.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use svml::internals::{clock, duration};
+use svml::{Activity, Standing};
 
 use crate::args::Global;
 use crate::failure::{Failure, Outcome};
@@ -108,12 +110,28 @@ impl Console {
         ReadingProgress { bar: wanted.then(bar), name: name.to_owned(), bytes }
     }
 
-    /// Progress of work in pieces called `unit`; with `most` it may end before all are done.
-    pub fn progress(&self, unit: &'static str, most: bool) -> Progress {
-        let terminal = !self.quiet && std::io::stderr().is_terminal();
-        let bar = terminal.then(bar);
+    /// Progress of work in pieces called `unit`.
+    pub fn progress(&self, unit: &'static str) -> Progress {
+        let bar = self.is_watched().then(bar);
         let now = Instant::now();
-        Progress { bar, console: self.clone(), unit, most, about: false, started: now, last: now }
+        Progress { bar, console: self.clone(), unit, started: now, last: now }
+    }
+
+    /// Progress of a fit to so many rows, which nobody knows the length of.
+    pub fn fitting(&self, rows: usize) -> FitProgress {
+        let estimate = Estimate::default();
+        let line = self.is_watched().then(|| line(estimate.clone()));
+        if let Some(line) = &line {
+            line.set_message(format!("preparing {rows} rows"));
+        }
+        let now = Instant::now();
+        let (console, stage) = (self.clone(), String::new());
+        FitProgress { line, console, estimate, started: now, last: now, stage }
+    }
+
+    /// Whether someone sees what is drawn again and again.
+    fn is_watched(&self) -> bool {
+        !self.quiet && std::io::stderr().is_terminal()
     }
 }
 
@@ -165,42 +183,29 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     console: Console,
     unit: &'static str,
-    most: bool,
-    about: bool,
     started: Instant,
     last: Instant,
 }
 
-/// Time before the first plain line, and between two.
+/// Time before the first plain line, and least time between two.
 const EVERY: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// From now on what is left is about as much as is said, and no longer at most that.
-    pub fn estimated(&mut self) {
-        self.most = false;
-        self.about = true;
-    }
-
-    /// `done` pieces are done, `left` are, or at most are, to do.
+    /// `done` pieces are done, `left` are to do.
     pub fn at(&mut self, done: u64, left: u64, text: &str) {
         if self.bar.is_none() && self.last.elapsed() < EVERY {
             return;
         }
         self.last = Instant::now();
-        let of = match (self.most, self.about) {
-            (true, _) => "at most ",
-            (false, true) => "about ",
-            (false, false) => "",
-        };
         let unit = self.unit;
         let time = match done {
             0 => String::new(),
             _ => {
                 let rest = left as f64 * self.started.elapsed().as_secs_f64() / done as f64;
-                format!(", {of}{rest:.0} s left")
+                format!(", about {} left", duration(rest))
             }
         };
-        let text = format!("{unit} {done} of {of}{}{time}: {text}", done + left);
+        let text = format!("{unit} {done} of {}{time}: {text}", done + left);
         match &self.bar {
             Some(bar) => {
                 bar.set_length(done + left);
@@ -208,6 +213,93 @@ impl Progress {
                 bar.set_message(text);
             }
             None => self.console.note(&text),
+        }
+    }
+}
+
+/// When so many SVMs may have been learned, if that is known: between two steps the clock goes on.
+type Estimate = Arc<Mutex<Option<(Instant, usize)>>>;
+
+/// A line on a terminal, with a clock that goes on between the steps.
+fn line(estimate: Estimate) -> ProgressBar {
+    let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {time}") {
+        let time = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let left = estimate.lock().ok().and_then(|end| *end).map(|(end, count)| {
+                (end.saturating_duration_since(Instant::now()).as_secs_f64(), count)
+            });
+            // Writing to a line cannot fail.
+            let _ = out.write_str(&clock(state.elapsed().as_secs_f64(), left));
+        };
+        line.set_style(style.with_key("time", time).tick_chars("-\\|/ "));
+    }
+    line.enable_steady_tick(Duration::from_millis(200));
+    line
+}
+
+/// How far a fit is: a line on a terminal, plain lines elsewhere, nothing if quiet.
+pub struct FitProgress {
+    line: Option<ProgressBar>,
+    console: Console,
+    estimate: Estimate,
+    started: Instant,
+    /// When the last plain line was written, and the stage that it was about.
+    last: Instant,
+    stage: String,
+}
+
+impl FitProgress {
+    /// The fit has come so far; `text` is what is known of the step.
+    pub fn at(&mut self, standing: &Standing, text: &str) {
+        self.show(&standing.what, &standing.doing(), standing.left, &format!(": {text}"));
+    }
+
+    /// The fit does something else than taking steps.
+    pub fn begins(&mut self, activity: Activity) {
+        let doing = activity.to_string();
+        self.show(&doing, &doing, None, "");
+    }
+
+    fn show(&mut self, stage: &str, doing: &str, left: Option<(f64, usize)>, text: &str) {
+        self.expect(left);
+        if let Some(line) = &self.line {
+            line.set_message(doing.to_owned());
+        } else if self.is_due(stage) {
+            let time = clock(self.started.elapsed().as_secs_f64(), left);
+            self.console.note(&format!("{doing}, {time}{text}"));
+        }
+    }
+
+    fn expect(&self, left: Option<(f64, usize)>) {
+        let end = left.and_then(|(left, count)| {
+            let left = Duration::try_from_secs_f64(left).ok()?;
+            Some((Instant::now().checked_add(left)?, count))
+        });
+        if let Ok(mut expected) = self.estimate.lock() {
+            *expected = end;
+        }
+    }
+
+    /// Whether it is time for another plain line. The longer it takes, the fewer there are: about ten for each tenfold
+    /// time, besides the first of each stage.
+    fn is_due(&mut self, stage: &str) -> bool {
+        let wait = match stage == self.stage {
+            true => EVERY.max(self.started.elapsed() / 5),
+            false => EVERY,
+        };
+        let due = self.last.elapsed() >= wait;
+        if due {
+            self.last = Instant::now();
+            stage.clone_into(&mut self.stage);
+        }
+        due
+    }
+}
+
+impl Drop for FitProgress {
+    fn drop(&mut self) {
+        if let Some(line) = &self.line {
+            line.finish_and_clear();
         }
     }
 }

@@ -94,7 +94,8 @@ fn ctrl_c_during_a_long_fit_saves_the_best_so_far() {
     sandbox.write_table("t.csv", &generated(9000));
     // Exact and on one thread, so that it is long on any computer.
     let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1", "--exact"];
-    let run = interrupted(&sandbox, &args, "gaussian sphere, loss", "-INT").code(130);
+    let run =
+        interrupted(&sandbox, &args, "learning gaussian sphere (1 of 3), step ", "-INT").code(130);
     assert!(run.err.contains("interrupted: finishing with the best so far"), "{}", run.err);
     assert!(run.err.contains("(press Ctrl-C again to quit immediately)"), "{}", run.err);
     assert!(run.err.contains("the best model so far, of step"), "{}", run.err);
@@ -111,7 +112,8 @@ fn ctrl_c_while_a_later_svm_is_learned_saves_a_model() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(2500));
     let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
-    let run = interrupted(&sandbox, &args, "gaussian rank=2, loss", "-INT").code(130);
+    let run = interrupted(&sandbox, &args, "learning gaussian rank=2 on all rows, step ", "-INT")
+        .code(130);
     let model = Model::load(sandbox.path("m.svml")).unwrap();
     assert_eq!(model.report().stop, Some(svml::Stop::Interrupted));
     let [only] = model.members() else { panic!("{model}") };
@@ -127,7 +129,7 @@ fn ctrl_c_while_a_later_svm_is_learned_saves_a_model() {
     // All of the steps, so that it does not end by itself before the signal is there.
     let args = ["train", "t.csv", "-o", "n.svml", "--threads", "1", "--form", "full"];
     let args = [&args[..], &["--set", "tolerance=0"]].concat();
-    let run = interrupted(&sandbox, &args, "of at most 100, at most ", "-INT").code(130);
+    let run = interrupted(&sandbox, &args, " s so far: loss ", "-INT").code(130);
     assert!(!run.err.contains("gaussian"), "{}", run.err);
 }
 
@@ -217,8 +219,10 @@ fn a_terminal_gets_a_bar_and_colour_unless_it_refuses() {
         Run::from(command.output().unwrap()).code(0).out
     };
     let shown = on_terminal("train t.csv -o m", false);
-    assert!(shown.contains("of at most ") && shown.contains(": gaussian sphere, "), "{shown}");
-    assert!(shown.contains("[") && shown.contains("\r"), "{shown}");
+    assert!(shown.contains("learning gaussian sphere (1 of 3), step "), "{shown}");
+    assert!(shown.contains(" s so far") && shown.contains("\r"), "{shown}");
+    // What cannot be known is not said.
+    assert!(!shown.contains("at most") && !shown.contains(" left"), "{shown}");
     let quiet = on_terminal("--quiet train t.csv -o m", false);
     assert_eq!(quiet.trim(), "");
     let coloured = on_terminal("train constant.csv -o m", false);

@@ -95,7 +95,7 @@ fn measure(
         seconds: Vec::new(),
     };
     let mut results: Vec<Results> = methods.iter().map(result).collect();
-    let mut progress = console.progress("fit", false);
+    let mut progress = console.progress("fit");
     let total = splits * methods.len() as u64;
     let mut done = 0;
     for split in 0..splits {

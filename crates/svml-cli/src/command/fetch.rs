@@ -128,7 +128,7 @@ fn download(
         .open(part)
         .map_err(|e| Failure::io(part, &e, "choose another folder with --dir"))?;
     let total = length.unwrap_or(set.bytes);
-    let mut progress = console.progress("byte", false);
+    let mut progress = console.progress("byte");
     let mut reader = answer.body_mut().as_reader();
     let mut received = from;
     let mut chunk = vec![0; 1 << 16];

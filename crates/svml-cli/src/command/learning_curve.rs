@@ -27,7 +27,7 @@ pub fn run(args: &LearningCurve, console: &Console) -> Outcome {
     }
     let training = files::training(&args.data, console)?;
     let interrupt = console.interrupt();
-    let mut progress = console.progress("fit", false);
+    let mut progress = console.progress("fit");
     let wanted = args.repetitions as usize;
     let found = Curve::new(
         &training.data,

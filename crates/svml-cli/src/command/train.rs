@@ -1,18 +1,19 @@
 //! `svml train`: from a table to a model file, saying what was read and what was learned.
 
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svml::data::{Format, Kind};
-use svml::{Error, Method, Model, Run, Step, Stop};
+use svml::{Error, Method, Model, Progress, Run, Stop};
 
 use crate::args::Train;
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, Training};
-use crate::method::{self, MethodArg};
+use crate::method;
 use crate::words;
 
 /// Most columns or classes that are listed.
@@ -41,17 +42,15 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     }
     let started = Instant::now();
     let fitted = {
-        let mut progress = console.progress("step", true);
-        let mut stages = Stages::new(&method);
-        let mut run = Run::new().interrupt(interrupt).observer(move |step| {
-            let (svm, left) = stages.at(step);
-            if stages.begun.len() > 1 {
-                progress.estimated();
-            }
-            let text = format!("{svm}{}", words::step(step));
-            progress.at(step.iteration as u64, left, &text);
-            ControlFlow::Continue(())
-        });
+        let shown = RefCell::new(console.fitting(training.data.rows()));
+        let mut progress = Progress::new(&method.method);
+        let mut run = Run::new()
+            .interrupt(interrupt)
+            .observer(|step| {
+                shown.borrow_mut().at(&progress.at(step), &words::step(step));
+                ControlFlow::Continue(())
+            })
+            .listener(|activity| shown.borrow_mut().begins(activity));
         if let Some(seconds) = args.time_limit {
             run = run.time_limit(Duration::from_secs_f64(seconds));
         }
@@ -100,48 +99,6 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
             Err(Failure::Interrupted(text))
         }
         _ => Ok(()),
-    }
-}
-
-/// The SVMs that are learned one after the other, as an observer sees them come.
-struct Stages {
-    /// Most steps of each.
-    most: u64,
-    /// Most SVMs.
-    svms: u64,
-    /// First step of each that has begun.
-    begun: Vec<u64>,
-}
-
-impl Stages {
-    fn new(method: &MethodArg) -> Self {
-        let (most, svms) = method.method.max_steps();
-        Self { most: most as u64, svms: svms as u64, begun: Vec::new() }
-    }
-
-    /// Kernel and form of the SVM that a step belongs to, if there is more than one, and how many steps may follow, or
-    /// from the second SVM on are likely to.
-    fn at(&mut self, step: &Step) -> (String, u64) {
-        let now = step.iteration as u64;
-        // Only SVML starts several times.
-        if step.step_length == 0.0 && (step.svml.is_some() || self.begun.is_empty()) {
-            self.begun.push(now);
-        }
-        let of_svm = now - self.begun.last().copied().unwrap_or(0);
-        let to_come = self.svms.saturating_sub(self.begun.len() as u64);
-        let left = match self.begun.as_slice() {
-            // The SVMs before say how many steps one takes.
-            [_, .., last] => {
-                let usual = last / (self.begun.len() as u64 - 1);
-                usual.saturating_sub(of_svm).max(1) + to_come * usual
-            }
-            _ => self.most.saturating_sub(of_svm) + to_come * (self.most + 1),
-        };
-        let name = match step.svml.and_then(|svml| svml.kernel.zip(svml.form)) {
-            Some((kernel, form)) if self.svms > 1 => format!("{kernel} {form}, "),
-            _ => String::new(),
-        };
-        (name, left)
     }
 }
 
