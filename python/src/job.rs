@@ -13,7 +13,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use serde_json::json;
-use svml::Step;
+use svml::{Method, Progress, Step};
 
 use crate::convert::{object, to_python};
 
@@ -47,6 +47,19 @@ impl<T> Reporter<T> {
     }
 }
 
+/// Who sees the steps of a fit: a callable of Python, and what says how far the fit is.
+pub struct Observer<'a, 'py> {
+    callable: &'a Bound<'py, PyAny>,
+    progress: Progress,
+}
+
+impl<'a, 'py> Observer<'a, 'py> {
+    /// Of a fit by this method.
+    pub fn new(callable: &'a Bound<'py, PyAny>, method: &Method) -> Self {
+        Self { callable, progress: Progress::new(method) }
+    }
+}
+
 /// What a signal does to a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Interrupt {
@@ -72,7 +85,7 @@ pub fn run_watched<T: Send + 'static>(
     py: Python<'_>,
     threads: usize,
     interrupt: &AtomicBool,
-    observer: Option<&Bound<'_, PyAny>>,
+    mut observer: Option<Observer<'_, '_>>,
     on_interrupt: Interrupt,
     job: impl FnOnce(&Reporter<T>) -> svml::Result<T> + Send + 'static,
 ) -> PyResult<T> {
@@ -110,7 +123,7 @@ pub fn run_watched<T: Send + 'static>(
             Ok(Event::Done(Err(panic))) => return Err(internal(&panic)),
             Err(RecvTimeoutError::Disconnected) => return Err(internal("a job without an end")),
             Err(RecvTimeoutError::Timeout) => py.check_signals().err(),
-            Ok(Event::Step(step)) => match ask(py, observer, &step) {
+            Ok(Event::Step(step)) => match ask(py, observer.as_mut(), &step) {
                 Ok(answer) => {
                     // A job that has ended meanwhile says so itself.
                     let _ = reply.send(answer);
@@ -139,7 +152,7 @@ pub fn run_watched<T: Send + 'static>(
 /// Shows a step, as a dict, to the observer; a true answer ends the fit.
 fn ask(
     py: Python<'_>,
-    observer: Option<&Bound<'_, PyAny>>,
+    observer: Option<&mut Observer<'_, '_>>,
     step: &Step,
 ) -> PyResult<ControlFlow<()>> {
     let Some(observer) = observer else {
@@ -148,7 +161,8 @@ fn ask(
     let mut value = json!(step);
     // Files do not hold the time, so it is not part of a step's JSON.
     value["seconds"] = json!(step.seconds);
-    let stop = observer.call1((object(py, &value)?,))?.is_truthy()?;
+    value["progress"] = json!(observer.progress.at(step).to_string());
+    let stop = observer.callable.call1((object(py, &value)?,))?.is_truthy()?;
     Ok(if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
 }
 

@@ -27,10 +27,12 @@ use svml::data::Missing;
 use svml::figures::{
     Confusion, Map, MetricMatrix, PrecisionRecall, Relevance, Reliability, Roc, Trace, Waterfall,
 };
+use svml::internals::Parameters;
+use svml::learners::Itml;
 use svml::{Dataset, Matrix, Measures, Method, Run, Scores, Step};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
-use job::{Interrupt, Reporter, internal, panic_text, run, run_watched};
+use job::{Interrupt, Observer, Reporter, internal, panic_text, run, run_watched};
 use tables::{Schema, Summary, check_dense};
 
 /// A trained model: the library's, with arrays for its parts.
@@ -100,6 +102,38 @@ fn provoke_panic(py: Python<'_>) -> PyResult<()> {
     run(py, 1, || panic!("on purpose"))
 }
 
+/// Parameters as a JSON object.
+fn json_object(params: &str) -> PyResult<JsonMap<String, Value>> {
+    serde_json::from_str(params).map_err(|error| PyTypeError::new_err(error.to_string()))
+}
+
+/// A fit as a job that can be interrupted, has a time limit and shows its steps to an observer.
+fn watched(
+    py: Python<'_>,
+    threads: usize,
+    time_limit: Option<f64>,
+    observer: Option<Observer<'_, '_>>,
+    fit: impl FnOnce(&mut Run<'_>) -> svml::Result<svml::Model> + Send + 'static,
+) -> PyResult<Model> {
+    let limit = match time_limit.map(Duration::try_from_secs_f64).transpose() {
+        Ok(limit) => limit,
+        Err(error) => return Err(PyValueError::new_err(format!("time_limit: {error}"))),
+    };
+    let interrupt = Arc::<AtomicBool>::default();
+    let (watched, flag) = (observer.is_some(), interrupt.clone());
+    let job = move |reporter: &Reporter<svml::Model>| {
+        let mut run = Run::new().interrupt(flag).observer(|step: &Step| match watched {
+            true => reporter.report(step),
+            false => ControlFlow::Continue(()),
+        });
+        if let Some(limit) = limit {
+            run = run.time_limit(limit);
+        }
+        fit(&mut run)
+    };
+    Ok(run_watched(py, threads, &interrupt, observer, Interrupt::Raises, job)?.into())
+}
+
 impl Model {
     /// A question about rows, answered on `threads` threads.
     fn ask<T: Send + 'static>(
@@ -153,9 +187,7 @@ impl Model {
         observer: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut method = method_of(method)?;
-        let params: JsonMap<String, Value> = serde_json::from_str(params)
-            .map_err(|error| PyTypeError::new_err(error.to_string()))?;
-        for (name, value) in &params {
+        for (name, value) in &json_object(params)? {
             method.set_json(name, value).map_err(to_python)?;
         }
         let y: Vec<i64> = y.as_array().iter().copied().collect();
@@ -178,24 +210,38 @@ impl Model {
         if let Some(groups) = groups {
             data = data.with_groups(&groups).map_err(to_python)?;
         }
-        let limit = match time_limit.map(Duration::try_from_secs_f64).transpose() {
-            Ok(limit) => limit,
-            Err(error) => return Err(PyValueError::new_err(format!("time_limit: {error}"))),
-        };
-        let interrupt = Arc::<AtomicBool>::default();
-        let (watched, flag) = (observer.is_some(), interrupt.clone());
-        let job = move |reporter: &Reporter<svml::Model>| {
-            let mut watch = Run::new().interrupt(flag).observer(|step: &Step| match watched {
-                true => reporter.report(step),
-                false => ControlFlow::Continue(()),
-            });
-            if let Some(limit) = limit {
-                watch = watch.time_limit(limit);
-            }
-            svml::Model::fit_with(&data, method, &mut watch)
-        };
-        let raises = Interrupt::Raises;
-        Ok(run_watched(py, threads, &interrupt, observer.as_ref(), raises, job)?.into())
+        let observer = observer.as_ref().map(|callable| Observer::new(callable, &method));
+        watched(py, threads, time_limit, observer, move |run| {
+            svml::Model::fit_with(&data, method, run)
+        })
+    }
+
+    /// Learns a metric from pairs of rows, of which `similar` says whether they should be near each other. `params` is a
+    /// JSON object of parameters of ITML that differ from the defaults.
+    #[staticmethod]
+    #[pyo3(signature = (params, first, second, similar, *, threads=1, time_limit=None, observer=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn fit_pairs(
+        py: Python<'_>,
+        params: &str,
+        first: Rows<'_>,
+        second: Rows<'_>,
+        similar: PyReadonlyArray1<'_, bool>,
+        threads: usize,
+        time_limit: Option<f64>,
+        observer: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let mut itml = Itml::default();
+        for (name, value) in &json_object(params)? {
+            itml.set(name, value.clone()).map_err(to_python)?;
+        }
+        let (first, second) = (matrix(&first)?, matrix(&second)?);
+        let similar: Vec<bool> = similar.as_array().iter().copied().collect();
+        let method = Method::metric(itml);
+        let observer = observer.as_ref().map(|callable| Observer::new(callable, &method));
+        watched(py, threads, time_limit, observer, move |run| {
+            svml::Model::fit_pairs(&first, &second, &similar, &itml, run)
+        })
     }
 
     /// Reads a model file.
@@ -547,6 +593,12 @@ impl Model {
             false => 0.0,
         };
         array(py, Matrix::from_fn(l.rows(), l.cols(), raw))
+    }
+
+    /// The temperature of the probabilities; None if they do not come from SVMs.
+    #[getter]
+    fn temperature(&self) -> Option<f64> {
+        self.inner.temperature()
     }
 
     /// Rows of the training data that are support vectors.

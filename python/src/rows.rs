@@ -27,7 +27,7 @@ use svml::{Dataset, Error, Matrix, Method, Metric, Run, Step};
 
 use crate::Model;
 use crate::convert::{Rows, array, matrix, to_python};
-use crate::job::{Interrupt, Reporter, run, run_watched};
+use crate::job::{Interrupt, Observer, Reporter, run, run_watched};
 use crate::tables::Schema;
 
 create_exception!(
@@ -311,6 +311,7 @@ pub fn fit_rows(
     let rows = Elsewhere { ask, setting: Mutex::new(None), failure: failure.clone() };
     let interrupt = interrupt.map_or_else(Arc::default, |flag| flag.inner.clone());
     let (watched, flag) = (observer.is_some(), interrupt.clone());
+    let observer = observer.as_ref().map(|callable| Observer::new(callable, &method));
     let job = move |reporter: &Reporter<svml::Model>| {
         let mut watch = Run::new().interrupt(flag).observer(|step: &Step| match watched {
             true => reporter.report(step),
@@ -325,8 +326,7 @@ pub fn fit_rows(
         let (schema, classes) = (table.schema(), table.classes());
         ManyRows { rows: &rows, schema, classes }.fit(&method, svml, &mut watch)
     };
-    let fitted =
-        run_watched(py, threads, &interrupt, observer.as_ref(), Interrupt::KeepsTheBest, job);
+    let fitted = run_watched(py, threads, &interrupt, observer, Interrupt::KeepsTheBest, job);
     match failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
         Some(error) => Err(error),
         None => Ok(fitted?.into()),

@@ -14,8 +14,8 @@ nothing to tune. By default the model is the mean of several such SVMs with kern
 True
 
 `SVMLClassifier` classifies and transforms. `SVML`, `NCA`, `LMNN` and `ITML` are transformers, for use before another
-classifier. `MapDisplay`, `TraceDisplay`, `MetricDisplay` and `RelevanceDisplay` draw what was learned,
-`ReliabilityDisplay`, `RocDisplay`, `PrecisionRecallDisplay` and `ConfusionDisplay` how well it does, and
+classifier; `PairsITML` learns from pairs of rows. `MapDisplay`, `TraceDisplay`, `MetricDisplay` and `RelevanceDisplay` draw
+what was learned, `ReliabilityDisplay`, `RocDisplay`, `PrecisionRecallDisplay` and `ConfusionDisplay` how well it does, and
 `WaterfallDisplay` why a row is classified as it is. `measures` says how good predictions are. `load` reads a model file,
 which is the same for this package, the command ``svml`` and the Rust library.
 """
@@ -33,11 +33,12 @@ from svml._displays import (
     WaterfallDisplay,
 )
 from svml._explain import Alike, Explanation
-from svml._itml import ITML
+from svml._itml import ITML, PairsITML
 from svml._lmnn import LMNN
 from svml._load import load
 from svml._measures import measures
 from svml._nca import NCA
+from svml._progress import ProgressBar
 from svml._svml import SVML, SVMLClassifier
 
 __all__ = [
@@ -50,7 +51,9 @@ __all__ = [
     "MapDisplay",
     "MetricDisplay",
     "NCA",
+    "PairsITML",
     "PrecisionRecallDisplay",
+    "ProgressBar",
     "RelevanceDisplay",
     "ReliabilityDisplay",
     "RocDisplay",

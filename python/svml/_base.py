@@ -40,6 +40,7 @@ from sklearn.utils.validation import (
 )
 
 from svml import _core, _frames, _notebook
+from svml._progress import ProgressBar
 
 # What scikit-learn calls parameters of the library.
 NAMES = {
@@ -52,6 +53,9 @@ NAMES = {
 SOLVERS = {"lbfgs": "lbfgs", "cg": "conjugate_gradients"}
 # How numpy, pandas and Python write a value that is not there.
 NOT_THERE = ("None", "nan", "<NA>", "NaT")
+# Other words for where L starts, as metric-learn and scikit-learn have them: the default, and principal directions of
+# length 1, which L = I is up to a rotation if L is square.
+STARTS = {"auto": None, "pca": "identity"}
 # Of many warnings of one fit so many are shown.
 SHOWN = 3
 
@@ -69,6 +73,20 @@ TELLS_CATEGORIES = parse_version(sklearn.__version__) >= parse_version("1.7.2")
 CATEGORIES = ("auto", "onehot", "codes")
 MISSING = ("refuse", "impute")
 
+WATCHING = """
+    time_limit : float, default=None
+        Seconds after which the best so far is taken. If nothing has been learned by then, metrics without an SVM are the
+        one that they start from, with a warning, and there is a TimeoutError where there is an SVM.
+    callbacks : callable or list of callables, default=None
+        Each is called with every step, a dict with the keys of `trace_`, ``seconds`` and ``progress``, how far the fit is in
+        words. Returning True ends the fit with the best so far. `ProgressBar` is one that shows a bar.
+    verbose : int, default=0
+        1 prints a line for each step: what is learned, the time so far, the loss and, of several SVMs once one has been
+        learned, in about which time all will be.
+    n_jobs : int, default=None
+        Threads. None is 1 unless in a `joblib.parallel_config` context, -1 is all cores. Results are the same, bit
+        for bit, for any number."""
+
 PARAMETERS = """
     categories : {"auto", "onehot", "codes"}, default="auto"
         How text columns become numbers: "onehot" is a column of zeros and ones for each level, "codes" one column of
@@ -76,17 +94,7 @@ PARAMETERS = """
         columns whose text is different in almost every row, as names and identifiers are.
     missing : {"refuse", "impute"}, default="refuse"
         What is done with missing values (NaN, None, ``pandas.NA``, and texts such as "?" or "NA"): they are an error, or
-        are filled, by the mean of a column of numbers and by the most frequent level of a category.
-    time_limit : float, default=None
-        Seconds after which the best so far is taken.
-    callbacks : callable or list of callables, default=None
-        Each is called with every step, a dict with the keys of `trace_` and ``seconds``. Returning True ends the fit
-        with the best so far.
-    verbose : int, default=0
-        1 prints a line for each step.
-    n_jobs : int, default=None
-        Threads. None is 1 unless in a `joblib.parallel_config` context, -1 is all cores. Results are the same, bit
-        for bit, for any number."""
+        are filled, by the mean of a column of numbers and by the most frequent level of a category.""" + WATCHING
 
 ATTRIBUTES = """
     encoded_feature_names_ : ndarray of shape (n_features,)
@@ -144,10 +152,10 @@ def label_of(value: Any) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def distance(components: Floats, u: ArrayLike, v: ArrayLike) -> float:
-    """The distance of two rows under a map."""
-    difference = np.asarray(u, dtype=np.float64) - np.asarray(v, dtype=np.float64)
-    return float(np.linalg.norm(components @ difference))
+def distance(components: Floats, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
+    """The distance of two rows under a map, or its square."""
+    mapped = components @ (np.asarray(u, dtype=np.float64) - np.asarray(v, dtype=np.float64))
+    return float(mapped @ mapped if squared else np.linalg.norm(mapped))
 
 
 class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -216,6 +224,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         except _core.ParameterError as error:
             raise self._renamed(*error.args) from None
+        finally:
+            self._end_watching()
         # Classes whose rows all have weight 0 do not count.
         kept = set(model.classes)
         self.classes_ = classes[[label in kept for label in labels]]
@@ -258,9 +268,43 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         -------
         metric : callable
             ``metric(u, v)`` is the distance of the rows u and v, which are numbers: `encoded_feature_names_` has their
-            names.
+            names. ``metric(u, v, squared=True)`` is its square.
         """
         return partial(distance, self.components_)
+
+    def pair_distance(self, pairs: ArrayLike) -> Floats:
+        """The distances between the two rows of each pair.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            The pairs, as numbers: `encoded_feature_names_` has the names of the features.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_pairs,)
+            The distance under the learned metric, which is at least 0.
+        """
+        check_is_fitted(self)
+        components = self.components_
+        checked = check_pairs(pairs, components.shape[1], type(self).__name__)
+        mapped = (checked[:, 0] - checked[:, 1]) @ components.T
+        return np.asarray(np.linalg.norm(mapped, axis=1), dtype=np.float64)
+
+    def pair_score(self, pairs: ArrayLike) -> Floats:
+        """How alike the two rows of each pair are: minus their distance, so that more is more alike.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            The pairs, as numbers: `encoded_feature_names_` has the names of the features.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_pairs,)
+            ``-pair_distance(pairs)``.
+        """
+        return -self.pair_distance(pairs)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model file, whole or not at all.
@@ -495,12 +539,22 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         names = [str(name).strip() for name in getattr(self, "feature_names_in_", [])]
         return names if names and all(names) and len(set(names)) == len(names) else None
 
-    def _observer(self) -> Callable[[Step], bool] | None:
-        """What sees each step: the lines of `verbose` and the callbacks."""
+    def _callbacks(self) -> Sequence[Callable[[Step], Any]]:
         given: Any = self.callbacks
         callbacks = [] if given is None else [given] if callable(given) else given
         if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
             raise self._invalid("callbacks", "a callable, a list of callables or None", given)
+        return callbacks
+
+    def _end_watching(self) -> None:
+        """Finishes bars, also after a fit that failed."""
+        for callback in self._callbacks():
+            if isinstance(callback, ProgressBar):
+                callback.close()
+
+    def _observer(self) -> Callable[[Step], bool] | None:
+        """What sees each step: the lines of `verbose` and the callbacks."""
+        callbacks = self._callbacks()
         if not self.verbose and not callbacks:
             return None
 
@@ -547,7 +601,19 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return SOLVERS[value]
         if name == "random_state" and not isinstance(value, numbers.Integral):
             return int(check_random_state(value).randint(np.iinfo(np.int32).max))
+        if name == "init" and not isinstance(value, str):
+            return self._given_start(value, bound)
+        if name == "init" and value in STARTS:
+            return STARTS[value] or _core.defaults(self._method)["init"]
         return self._plain(name, value, bound)
+
+    def _given_start(self, value: Any, bound: str) -> dict[str, Any]:
+        """An array that L starts from, in the words of the library, which checks its shape."""
+        try:
+            start = check_array(value, dtype=np.float64, ensure_min_samples=0, ensure_min_features=0, input_name="init")
+        except (TypeError, ValueError) as error:
+            raise self._invalid("init", f"{bound} of numbers, n_components x n_features", value) from error
+        return {"given": start.tolist()}
 
     def _plain(self, name: str, value: Any, bound: str) -> Any:
         if isinstance(value, np.generic):
@@ -568,11 +634,15 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             ours[names.get(name, name)] = tuple(value) if isinstance(value, list) else value
         if "solver" in ours:
             ours["solver"] = next(word for word, library in SOLVERS.items() if library == ours["solver"])
+        start: Any = ours.get("init")
+        if isinstance(start, dict):
+            ours["init"] = np.array(start["given"])
         return ours
 
     def _invalid(self, name: str, bound: str, value: Any) -> InvalidParameterError:
+        got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) and value.size > 8 else repr(value)
         return InvalidParameterError(
-            f"The {name!r} parameter of {type(self).__name__} must be {bound}. Got {value!r} instead."
+            f"The {name!r} parameter of {type(self).__name__} must be {bound}. Got {got} instead."
         )
 
     def _renamed(self, name: str, value: str, bound: str) -> ValueError:
@@ -639,6 +709,20 @@ def learner_in(model: _core.Model) -> dict[str, dict[str, Any]]:
     return method.get("metric", method)
 
 
+def check_pairs(pairs: ArrayLike, width: int | None, estimator: str) -> Floats:
+    """Pairs of rows as an array of shape (n_pairs, 2, n_features)."""
+    checked: Floats = check_array(
+        pairs, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_min_samples=0, estimator=estimator, input_name="pairs"
+    )
+    wanted = "n_features" if width is None else width
+    if checked.ndim != 3 or checked.shape[1] != 2 or checked.shape[2] != (width or checked.shape[2]):
+        raise ValueError(
+            f"{estimator} expects pairs as an array of shape (n_pairs, 2, {wanted}), but the shape is {checked.shape}; "
+            "pairs of row numbers i, j become it by X[np.column_stack([i, j])]"
+        )
+    return checked
+
+
 def _in_python(bound: str) -> str:
     """What the library says a value must be, with the constants of Python."""
     return re.sub(r"\b(true|false|none)\b", lambda word: word[0].capitalize(), bound)
@@ -646,10 +730,7 @@ def _in_python(bound: str) -> str:
 
 def _in_words(step: Step) -> str:
     """One line about a step."""
-    # Of several SVMs that are learned one after the other, which it is, and whether on half of the rows.
-    half = " on a half" if step.get("half") else ""
-    svm = f"{step['kernel']} {step['form']}{half}, " if step.get("kernel") and step.get("form") else ""
-    text = f"step {step['iteration']}: {svm}loss {step['loss']:.6g}"
+    text = f"{step['progress']}: loss {step['loss']:.6g}"
     for key, name in (("valid_error", "validation error"), ("stopping_error", "early-stopping error")):
         if step.get(key) is not None:
             text += f", {name} {100 * step[key]:.1f} %"
@@ -657,4 +738,4 @@ def _in_words(step: Step) -> str:
         text += f", C {step['cost']:.4g}"
     if step.get("gap") is not None:
         text += f", gap {step['gap']:.2g}"
-    return f"{text}, {step['seconds']:.2f} s"
+    return text

@@ -1,10 +1,18 @@
-"""Information-theoretic metric learning."""
+"""Information-theoretic metric learning, from classes and from pairs that are given."""
 
 from __future__ import annotations
 
-import numpy as np
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from svml._base import ATTRIBUTES, NAMES, PARAMETERS, Callbacks, Estimator
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.validation import check_array
+
+from svml import _core
+from svml._base import ATTRIBUTES, NAMES, PARAMETERS, WATCHING, Callbacks, Estimator, Floats, check_pairs
 
 
 class ITML(Estimator):
@@ -39,6 +47,7 @@ class ITML(Estimator):
 
     See Also
     --------
+    PairsITML : The same from pairs that are given, for rows without classes.
     LMNN : Large margin nearest neighbours.
     SVML : The metric of an SVM.
 
@@ -91,3 +100,262 @@ class ITML(Estimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.n_jobs = n_jobs
+
+
+class PairsITML(Estimator):
+    __doc__ = f"""Information-theoretic metric learning from pairs that are given.
+
+    Pairs of rows that are said to be similar shall be near, and pairs that are said not to be shall be far, under a
+    metric as close to a prior as possible [1]_. No classes are needed. It tells of new pairs whether they are similar, and
+    maps rows, as all metrics do.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Weight of the slack: large is strict.
+    bounds : pair of float, default=None
+        Bounds on the squared distances: from above for similar pairs, from below for the others. None: percentiles of
+        those under the prior, of all rows that occur in the pairs.
+    percentiles : pair of float, default=(5.0, 95.0)
+        The percentiles.
+    prior : float, default=None
+        The prior is this multiple of the identity, on standardised features; None: 1/d.
+    max_iter : int, default=1000
+        Most rounds through all pairs.
+    tol : float, default=1e-3
+        Change of the multipliers in one round, relative to their size, below which to stop.
+    random_state : int, RandomState instance or None, default=None
+        Accepted for code that gives it, and without effect: nothing is random here.{WATCHING}
+
+    Attributes
+    ----------
+    threshold_ : float
+        The distance up to which a pair is predicted to be similar. `fit` sets it to the one that is right for most of its
+        pairs, and it is not part of a model file.
+    trace_ : dict of ndarray
+        Every step: iteration, loss, step_length.{ATTRIBUTES}
+
+    See Also
+    --------
+    ITML : The same from rows with classes.
+
+    References
+    ----------
+    .. [1] J. V. Davis, B. Kulis, P. Jain, S. Sra and I. S. Dhillon, "Information-Theoretic Metric Learning",
+           International Conference on Machine Learning, 2007, pages 209 to 216.
+
+    Examples
+    --------
+    Rows are alike here if the first number is about the same, whatever the second is.
+
+    >>> from svml import PairsITML
+    >>> pairs = [[[1.2, 7.5], [1.3, 1.5]], [[6.4, 2.6], [6.2, 9.7]],
+    ...          [[1.3, 4.5], [5.2, 4.6]], [[6.2, 5.5], [1.4, 5.4]]]
+    >>> model = PairsITML().fit(pairs, [1, 1, -1, -1])
+    >>> model.predict([[[2.0, 3.0], [2.1, 9.0]], [[2.0, 3.0], [6.0, 3.0]]])
+    array([ 1, -1])
+    """
+
+    _method = "itml+none"
+    # Pairs are numbers.
+    categories = "auto"
+    missing = "refuse"
+
+    def __init__(
+        self,
+        *,
+        gamma: float = 1.0,
+        bounds: tuple[float, float] | None = None,
+        percentiles: tuple[float, float] = (5.0, 95.0),
+        prior: float | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = None,
+        time_limit: float | None = None,
+        callbacks: Callbacks = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.bounds = bounds
+        self.percentiles = percentiles
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.time_limit = time_limit
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def fit(self, pairs: ArrayLike, y: ArrayLike, bounds: ArrayLike | None = None) -> Any:
+        """Learn from pairs of rows.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            The pairs. Columns are standardised inside, by mean and standard deviation of the distinct rows.
+        y : array-like of shape (n_pairs,)
+            1 for pairs that are similar, -1 for those that are not.
+        bounds : pair of float, default=None
+            Takes the place of the parameter `bounds`.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        checked = check_pairs(pairs, None, type(self).__name__)
+        kinds = self._kinds(y, len(checked))
+        params = self._library_params([])
+        if bounds is not None:
+            params["bounds"] = self._plain("bounds", np.asarray(bounds).tolist(), "a pair of positive numbers")
+        self.n_features_in_ = checked.shape[2]
+        try:
+            self._model = _core.Model.fit_pairs(
+                json.dumps(params),
+                checked[:, 0],
+                checked[:, 1],
+                kinds == 1,
+                threads=self._threads(),
+                time_limit=self._check_time_limit(),
+                observer=self._observer(),
+            )
+        except _core.ParameterError as error:
+            raise self._renamed(*error.args) from None
+        finally:
+            self._end_watching()
+        self.classes_ = np.array([-1, 1])
+        self._from_file = False
+        self.calibrate_threshold(checked, kinds)
+        self._warn()
+        return self
+
+    def decision_function(self, pairs: ArrayLike) -> Floats:
+        """How alike the two rows of each pair are: minus their distance.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            The pairs.
+
+        Returns
+        -------
+        values : ndarray of shape (n_pairs,)
+            ``pair_score(pairs)``.
+        """
+        return self.pair_score(pairs)
+
+    def predict(self, pairs: ArrayLike) -> NDArray[np.int64]:
+        """Whether pairs are similar.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            The pairs.
+
+        Returns
+        -------
+        y : ndarray of shape (n_pairs,)
+            1 for pairs whose distance is at most `threshold_`, otherwise -1.
+        """
+        distances = self.pair_distance(pairs)
+        if "threshold_" not in self.__dict__:
+            raise AttributeError(
+                "a model that was read from a file has no threshold; call calibrate_threshold or set_threshold first"
+            )
+        return np.where(distances <= self.threshold_, 1, -1)
+
+    def score(self, pairs: ArrayLike, y: ArrayLike) -> float:
+        """How well distances tell similar pairs from others.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            The pairs.
+        y : array-like of shape (n_pairs,)
+            1 for pairs that are similar, -1 for those that are not.
+
+        Returns
+        -------
+        auc : float
+            The area under the ROC curve of `decision_function`: the probability that a similar pair is nearer than one that
+            is not.
+        """
+        values = self.decision_function(pairs)
+        return float(roc_auc_score(self._kinds(y, len(values)), values))
+
+    def calibrate_threshold(self, pairs: ArrayLike, y: ArrayLike) -> Any:
+        """Set the threshold to the distance that is right for most of these pairs.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            The pairs; better not those of the fit.
+        y : array-like of shape (n_pairs,)
+            1 for pairs that are similar, -1 for those that are not.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        distances = self.pair_distance(pairs)
+        similar = self._kinds(y, len(distances)) == 1
+        order = np.argsort(distances, kind="stable")
+        near = distances[order]
+        # How many pairs are right if the k nearest are called similar; pairs at one distance cannot be told apart.
+        right = np.concatenate([[0], np.cumsum(np.where(similar[order], 1, -1))])
+        apart = np.concatenate([[True], np.diff(near) > 0, [True]])
+        k = int(np.argmax(np.where(apart, right, -len(near) - 1)))
+        below = near[k - 1] if k > 0 else 0.0
+        above = near[k] if k < len(near) else below
+        self.threshold_ = float(0.5 * (below + above))
+        return self
+
+    def set_threshold(self, threshold: float) -> Any:
+        """Set the distance up to which pairs are predicted to be similar.
+
+        Parameters
+        ----------
+        threshold : float
+            The distance.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        self.threshold_ = float(threshold)
+        return self
+
+    def _kinds(self, y: ArrayLike, count: int) -> NDArray[np.int64]:
+        """1 and -1 for each pair."""
+        kinds = check_array(y, dtype=None, ensure_2d=False, ensure_min_samples=0, input_name="y")
+        if kinds.ndim != 1 or len(kinds) != count:
+            raise ValueError(f"y has shape {kinds.shape} for {count} pairs: it must have one entry for each")
+        if not np.isin(kinds, (-1, 1)).all():
+            other = next(value for value in kinds.tolist() if value not in (-1, 1))
+            raise ValueError(f"y must be 1 for pairs that are similar and -1 for those that are not, but it has {other!r}")
+        return np.asarray(kinds, dtype=np.int64)
+
+    def _library_params(self, labels: Collection[str]) -> dict[str, Any]:
+        params = super()._library_params(labels)
+        # No pairs are drawn.
+        params.pop("seed", None)
+        return params
+
+    def _from_library(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return super()._from_library({name: value for name, value in params.items() if name not in ("pairs", "seed")})
+
+    @classmethod
+    def _learner(cls) -> str:
+        return "itml_pairs"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = False
+        tags.input_tags.categorical = False
+        return tags

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
 from svml._base import ATTRIBUTES, NAMES, PARAMETERS, Callbacks, Estimator
 
 
@@ -19,14 +26,21 @@ class LMNN(Estimator):
         Rows of the same class that are drawn near, for each row.
     mu : float, default=1.0
         Weight of rows of other classes within the margin.
-    init : {{"identity", "scaled"}}, default="identity"
-        Where L starts: I, or I/sqrt(d); with `n_components` the leading principal directions.
+    regularization : float, default=None
+        The same weight as metric-learn has it, between 0 and 1, in place of `mu`: the share of the pull of rows of the
+        same class, ``mu = (1 - regularization) / regularization``. Its default there, 0.5, is ``mu=1``.
+    init : {{"identity", "scaled", "auto", "pca"}} or array-like of shape (n_components, n_features), default="identity"
+        Where L starts: I, or I/sqrt(d); with `n_components` the leading principal directions. "auto" is the default and
+        "pca" the same as "identity". An array is L on features as they are, such as `components_` of another fit.
     solver : {{"lbfgs", "cg"}}, default="lbfgs"
         How the loss is minimised: by limited-memory BFGS or by conjugate gradients.
     max_iter : int, default=1000
         Most steps.
     tol : float, default=1e-3
-        Duality gap, relative to the loss, at which to stop.{PARAMETERS}
+        Duality gap, relative to the loss, at which to stop. With `n_components` below the number of features there is no such
+        gap: it stops when the loss falls by no more than this, relative to itself, in ten steps.
+    random_state : int, RandomState instance or None, default=None
+        Accepted for code that gives it, and without effect: nothing is random here.{PARAMETERS}
 
     Attributes
     ----------
@@ -65,10 +79,12 @@ class LMNN(Estimator):
         *,
         n_neighbors: int = 3,
         mu: float = 1.0,
-        init: str = "identity",
+        regularization: float | None = None,
+        init: str | ArrayLike = "identity",
         solver: str = "lbfgs",
         max_iter: int = 1000,
         tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = None,
         categories: str = "auto",
         missing: str = "refuse",
         time_limit: float | None = None,
@@ -79,13 +95,26 @@ class LMNN(Estimator):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.mu = mu
+        self.regularization = regularization
         self.init = init
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.random_state = random_state
         self.categories = categories
         self.missing = missing
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose
         self.n_jobs = n_jobs
+
+    def _library_params(self, labels: Collection[str]) -> dict[str, Any]:
+        params = super()._library_params(labels)
+        share = self.regularization
+        if share is not None:
+            if isinstance(share, bool) or not isinstance(share, numbers.Real) or not 0 < share < 1:
+                raise self._invalid("regularization", "a number between 0 and 1, or None", share)
+            if self.mu != 1.0:
+                raise self._invalid("regularization", f"None if mu is given, here mu={self.mu!r}", share)
+            params["mu"] = (1.0 - float(share)) / float(share)
+        return params

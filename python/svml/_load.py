@@ -7,13 +7,13 @@ from typing import Any
 
 from svml import _core
 from svml._base import Estimator, learner_in
-from svml._itml import ITML
+from svml._itml import ITML, PairsITML
 from svml._lmnn import LMNN
 from svml._nca import NCA
 from svml._svml import SVML, SVMLClassifier
 
 # What a metric without a classifier becomes, by its learner.
-TRANSFORMERS: tuple[type[Estimator], ...] = (SVML, NCA, LMNN, ITML)
+TRANSFORMERS: tuple[type[Estimator], ...] = (SVML, NCA, LMNN, ITML, PairsITML)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -27,7 +27,7 @@ def load(path: str | PathLike[str]) -> Any:
     Returns
     -------
     estimator : object
-        A fitted `SVMLClassifier`, or `SVML`, `NCA`, `LMNN` or `ITML` for a metric without a classifier. Class labels
+        A fitted `SVMLClassifier`, or `SVML`, `NCA`, `LMNN`, `ITML` or `PairsITML` for a metric without a classifier. Class labels
         are numbers where the file says so, else texts. It takes the table as it is, with its text columns: columns of a
         frame are matched by name, in any order, and columns that the model does not know are ignored.
 

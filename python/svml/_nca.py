@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from svml._base import ATTRIBUTES, PARAMETERS, Callbacks, Estimator
 
 
@@ -15,14 +18,17 @@ class NCA(Estimator):
     ----------
     n_components : int, default=None
         Dimensions to map into; None: as many as there are features.
-    init : {{"scaled", "identity"}}, default="scaled"
-        Where L starts: I/sqrt(d), or I; with `n_components` the leading principal directions.
+    init : {{"scaled", "identity", "auto", "pca"}} or array-like of shape (n_components, n_features), default="scaled"
+        Where L starts: I/sqrt(d), or I; with `n_components` the leading principal directions. "auto" is the default and
+        "pca" the same as "identity". An array is L on features as they are, such as `components_` of another fit.
     solver : {{"lbfgs", "cg"}}, default="lbfgs"
         How the loss is minimised: by limited-memory BFGS or by conjugate gradients.
     max_iter : int, default=100
         Most steps.
     tol : float, default=1e-5
-        Relative decrease of the loss below which to stop.{PARAMETERS}
+        Relative decrease of the loss below which to stop.
+    random_state : int, RandomState instance or None, default=None
+        Accepted for code that gives it, and without effect: nothing is random here.{PARAMETERS}
 
     Attributes
     ----------
@@ -55,10 +61,11 @@ class NCA(Estimator):
         self,
         n_components: int | None = None,
         *,
-        init: str = "scaled",
+        init: str | ArrayLike = "scaled",
         solver: str = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        random_state: int | np.random.RandomState | None = None,
         categories: str = "auto",
         missing: str = "refuse",
         time_limit: float | None = None,
@@ -71,6 +78,7 @@ class NCA(Estimator):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.random_state = random_state
         self.categories = categories
         self.missing = missing
         self.time_limit = time_limit

@@ -52,9 +52,12 @@ DOC = f"""Parameters
         Steepness of the sigmoid and of the logistic surrogate.
     regularization : float, default=0.01
         Weight of the regulariser that holds L near its start.
-    init : {{"scaled", "identity", "gradients"}}, default="scaled"
+    init : {{"scaled", "identity", "gradients", "auto", "pca"}} or array-like of shape (n_components, n_features), \
+default="scaled"
         Where L starts: I/sqrt(d), I, or the directions in which SVMs with one width vary most, the last only if the
-        form is given. For low rank the first two are the leading principal directions.
+        form is given. For low rank the first two are the leading principal directions. "auto" is the default and "pca" the
+        same as "identity". An array is L on features as they are, such as `components_` of another fit, if the form is
+        "full" or "low_rank".
     C_init : float, default=0.5
         C at the start.
     learn_C : bool, default=True
@@ -107,6 +110,9 @@ DOC = f"""Parameters
     landmarks_ : dict or None
         Through how many landmarks the fit went: ``learned``, while metric and C were learned, and ``in_model``, in each
         SVM of the model, which is None if these are exact. None if everything was exact.
+    temperature_ : float or None
+        What decision values are divided by on the way to probabilities; see ``docs/math.md``. None for a model of a file that
+        has no probabilities, or has them from neighbours.
     support_ : ndarray of shape (n_SV,)
         Rows of the training data that are support vectors, of any SVM, class after class; of identical rows the
         first. Those of SVMs on landmarks are the landmarks.
@@ -179,7 +185,7 @@ class SVML(Estimator):
         surrogate: str = "squared_hinge",
         steepness: float = 5.0,
         regularization: float = 0.01,
-        init: str = "scaled",
+        init: str | ArrayLike = "scaled",
         C_init: float = 0.5,
         learn_C: bool = True,
         solver: str = "lbfgs",
@@ -372,6 +378,11 @@ class SVML(Estimator):
         return None if landmarks is None else dict(landmarks)
 
     @property
+    def temperature_(self) -> float | None:
+        """What decision values are divided by on the way to probabilities."""
+        return self._fitted().temperature
+
+    @property
     def support_(self) -> NDArray[np.intp]:
         """Rows of the training data that are support vectors."""
         return self._fitted().support_rows.astype(np.intp)
@@ -493,6 +504,22 @@ class SVMLClassifier(ClassifierMixin, SVML):
         """
         X = self._rows(X)
         return self._model.probabilities(X, self._threads())
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The logarithm of the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_p : ndarray of shape (n_samples, n_classes)
+            The logarithm of `predict_proba`; minus infinity where that is 0.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
 
     def evaluate(self, X: Any, y: ArrayLike, *, pos_label: Any = None) -> Measures:
         """Measures of the predictions for rows whose classes are known, with 95 % intervals.

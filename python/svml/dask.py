@@ -227,6 +227,8 @@ class SVMLClassifier(svml.SVMLClassifier):
                 )
             except _core.ParameterError as error:
                 raise self._renamed(*error.args) from None
+            finally:
+                self._end_watching()
         self.classes_ = classes
         self._model = model
         self._from_file = False

@@ -12,14 +12,14 @@ import pytest
 
 import svml
 import svml.dask
-from svml import _core, _displays, _itml, _lmnn, _load, _measures, _nca, _svml
+from svml import _core, _displays, _itml, _lmnn, _load, _measures, _nca, _progress, _svml
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 
 @pytest.mark.parametrize(
-    "module", [svml, svml.dask, _svml, _nca, _lmnn, _itml, _load, _measures, _displays], ids=lambda module: module.__name__
+    "module", [svml, svml.dask, _svml, _nca, _lmnn, _itml, _load, _measures, _displays, _progress], ids=lambda module: module.__name__
 )
 def test_examples_of_docstrings(module):
     with np.printoptions(legacy="1.25"):
@@ -76,7 +76,7 @@ def test_example_programs(example, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/from-metric-learn.md"])
 def test_python_in_the_documentation(page, tmp_path, monkeypatch):
     """What the pages show runs, one block after the other."""
     monkeypatch.chdir(tmp_path)

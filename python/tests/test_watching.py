@@ -1,6 +1,9 @@
 """A fit that is watched, ended from outside, or goes wrong inside."""
 
+import copy
 import os
+import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +14,7 @@ import warnings
 import numpy as np
 import pytest
 
-from svml import ITML, LMNN, NCA, SVML, SVMLClassifier, _core
+from svml import ITML, LMNN, NCA, SVML, ProgressBar, SVMLClassifier, _core, _progress
 
 # Each of them works for minutes on the rows of `long`, in another part of the library.
 LONG = {
@@ -86,7 +89,7 @@ def test_callbacks_see_each_step(estimator, wine):
     model = estimator(callbacks=[steps.append, lambda step: counts.append(step["iteration"])])
     model.fit(*wine)
     assert counts == list(range(len(counts))) == list(model.trace_["iteration"])
-    assert all(set(step) == {*model.trace_, "seconds"} for step in steps)
+    assert all(set(step) == {*model.trace_, "seconds", "progress"} for step in steps)
     for key in {"loss", "step_length", "kernel", "form", "half"} & set(model.trace_):
         assert [step[key] for step in steps] == model.trace_[key].tolist()
     assert all(step["seconds"] >= 0 for step in steps)
@@ -130,14 +133,14 @@ def test_verbose_prints_each_step(wine, capsys):
     model = SVMLClassifier(verbose=1).fit(*wine)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(model.trace_["iteration"])
-    assert lines[0].startswith("[SVMLClassifier] step 0: gaussian sphere on a half, loss ")
+    assert re.match(r"\[SVMLClassifier\] learning gaussian sphere \(1 of 3\), step 0, [\d.]+ s so far: loss [\d.]+, ", lines[0])
     assert "validation error" in lines[0]
-    assert any(": exponential diagonal on a half, loss " in line for line in lines)
-    assert [" on a half, " in line for line in lines] == model.trace_["half"].tolist()
+    assert any(" learning exponential diagonal (2 of 3), step 1, " in line for line in lines)
+    assert [" of 3), step " in line for line in lines] == model.trace_["half"].tolist()
     last = model.members_[-1]
-    assert f": {last['kernel']} {last['form']}, loss " in lines[-1]
+    assert f" learning {last['kernel']} {last['form']} on all rows, step " in lines[-1]
     LMNN(verbose=1).fit(*wine)
-    assert "[LMNN] step 0: loss " in capsys.readouterr().out
+    assert re.match(r"\[LMNN\] learning, step 0, [\d.]+ s so far: loss [\d.]+, gap ", capsys.readouterr().out)
     SVMLClassifier().fit(*wine)
     assert capsys.readouterr() == ("", "")
 
@@ -149,6 +152,80 @@ def test_a_time_limit_takes_the_best_so_far(long):
     assert model.predict(long[0][:5]).shape == (5,)
     with pytest.raises(TimeoutError, match="time_limit"):
         SVMLClassifier(time_limit=1e-9).fit(*long)
+
+
+@pytest.mark.parametrize("estimator", [NCA, LMNN, ITML])
+def test_metrics_without_time_are_where_they_start(estimator, wine):
+    with pytest.warns(UserWarning, match="178 rows.*starts from"):
+        model = estimator(time_limit=1e-9).fit(*wine)
+    assert model.stop_reason_ == "time_limit" and model.n_iter_ == 1
+    np.testing.assert_allclose(model.feature_importances_, 1 / 13)
+
+
+def test_metrics_of_many_rows_return_the_best_so_far():
+    rng = np.random.RandomState(0)
+    X = rng.randn(20_000, 5)
+    y = (X[:, 0] + 0.3 * rng.randn(20_000) > 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for estimator in (NCA, LMNN):
+            model = estimator(time_limit=6.0, n_jobs=2, max_iter=10**6, tol=0).fit(X, y)
+            assert model.stop_reason_ == "time_limit"
+            # Something was learned.
+            assert np.ptp(model.feature_importances_) > 1e-3, estimator
+
+
+class Bar:
+    """Stands for tqdm."""
+
+    made: list = []
+
+    def __init__(self, unit):
+        self.steps, self.shown, self.open = 0, [], True
+        Bar.made.append(self)
+
+    def set_description_str(self, text, refresh):
+        self.shown.append(text)
+
+    def set_postfix_str(self, text, refresh):
+        assert text == "" or re.fullmatch(r"all 3 in ~.* s", text)
+
+    def update(self):
+        self.steps += 1
+
+    def close(self):
+        self.open = False
+
+
+def test_a_bar_by_tqdm(wine, monkeypatch):
+    monkeypatch.setattr(_progress, "tqdm", Bar)
+    monkeypatch.setattr(Bar, "made", [])
+    bar = ProgressBar()
+    model = SVMLClassifier(callbacks=[bar]).fit(*wine)
+    (made,) = Bar.made
+    assert made.steps == len(model.trace_["loss"]) and not made.open
+    assert made.shown[0] == "learning gaussian sphere (1 of 3)"
+    # Another fit has a bar of its own, and one that fails does not leave it open.
+    with pytest.raises(ZeroDivisionError):
+        SVMLClassifier(callbacks=[bar, lambda step: 1 // 0]).fit(*wine)
+    assert len(Bar.made) == 2 and not Bar.made[1].open
+    assert pickle.loads(pickle.dumps(bar)).plain == copy.deepcopy(bar).plain == bar.plain
+
+
+def test_a_bar_without_tqdm_is_few_lines(monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "tqdm", None)
+    bar = ProgressBar()
+    for k in range(1000):
+        bar({"iteration": k, "seconds": 0.1 * k, "progress": f"learning, step {k}"})
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "learning, step 10" and 10 < len(lines) < 30
+
+
+def test_the_real_tqdm_shows_what_is_learned(wine, capsys):
+    pytest.importorskip("tqdm")
+    SVMLClassifier(callbacks=ProgressBar()).fit(*wine)
+    shown = capsys.readouterr().err
+    assert "learning " in shown and " steps" in shown
 
 
 PANICS = os.environ.get("SVML_PANICS")
