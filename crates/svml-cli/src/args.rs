@@ -493,8 +493,16 @@ pub struct Plot {
 /// The program to export to.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
+    /// ONNX, for onnxruntime and others: input x of encoded features, outputs label, probabilities and decision, all
+    /// numbers in 64 bits
+    Onnx,
+    /// One file of C99 without dependencies: svml_predict, and the names of classes and features
+    C,
+    /// One ES module of JavaScript without imports, for browsers and node: predict, probabilities and decision of a row
+    Js,
     /// LIBSVM's model file, of one SVM with the gaussian kernel (--form diagonal or --form sphere, for example);
-    /// svm-predict gives the same labels and decision values for rows from `svml transform --output-format libsvm`
+    /// svm-predict gives the same labels and decision values for rows from `svml transform --output-format libsvm`, and
+    /// the same labels for rows from `svm-scale -r FILE.range`, which is written beside FILE
     Libsvm,
 }
 
@@ -504,8 +512,14 @@ pub struct Export {
     /// Model file of `svml train`
     pub model: String,
     /// Format to write
-    #[arg(long, value_enum, value_name = "PROGRAM")]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Target,
+    /// For onnx: an input for each column of the table, with texts for categories, in place of one of encoded features
+    #[arg(long)]
+    pub columns: bool,
+    /// For onnx, c and js: write the map of the metric, as `svml transform` computes it, in place of the classifier
+    #[arg(long)]
+    pub transform: bool,
     /// File to write
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,

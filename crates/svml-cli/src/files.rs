@@ -247,6 +247,11 @@ pub fn is_png(output: &str) -> Result<bool, Failure> {
     }
 }
 
+/// The file for svm-scale beside a LIBSVM model; none beside standard output.
+pub fn range_file(model_file: &str) -> Option<String> {
+    (model_file != STREAM).then(|| format!("{model_file}.range"))
+}
+
 /// Writes a picture, as PNG or else as SVG.
 pub fn write_picture(picture: &Picture, png: bool, output: &str) -> Outcome {
     match png {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use svml::data::ReadOptions;
 use svml::internals::folds::random_split;
 use svml::{Dataset, Form, LandmarkChoice, Method, Model, Svml};
+use svml_export::{Input, Output, c, js, onnx};
 
 /// The columns of a trace of svml.
 const TRACE: &str = "step,kernel,form,half,loss,train_error,valid_error,stopping_error,cost,support_vectors,step_length,seconds\n";
@@ -316,6 +317,56 @@ fn only_one_svm_with_the_gaussian_kernel_is_exported() {
         sandbox.svml(&["train", "t.csv", "-o", "m", "-q", "--form", form]).code(0);
         sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
     }
+}
+
+#[test]
+fn every_model_but_nearest_neighbours_is_exported() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", &columns(150));
+    for options in [&[][..], &["--form", "rank=1"], &["--method", "nca+none"]] {
+        sandbox.svml(&[&["train", "t.csv", "-o", "m", "-q"], options].concat()).code(0);
+        let model = Model::load(sandbox.path("m")).unwrap();
+        let run = sandbox.svml(&["export", "m", "--to", "onnx", "-o", "m.onnx"]).code(0);
+        assert_eq!((run.out.as_str(), run.err.as_str()), ("", ""));
+        let bytes = std::fs::read(sandbox.path("m.onnx")).unwrap();
+        assert_eq!(bytes, onnx(&model, Input::Features, Output::Model).unwrap());
+        let run = sandbox.svml(&["export", "m", "--to", "c"]).code(0);
+        assert_eq!(run.out, c(&model, Output::Model).unwrap());
+        sandbox.svml(&["export", "m", "--to", "js", "-o", "m.js"]).code(0);
+        assert_eq!(sandbox.read("m.js"), js(&model, Output::Model).unwrap());
+    }
+    sandbox.svml(&["train", "t.csv", "-o", "m", "-q", "--method", "knn:k=3"]).code(0);
+    for to in ["onnx", "c", "js"] {
+        let run = sandbox.svml(&["export", "m", "--to", to, "-o", "x"]).code(3);
+        assert!(
+            run.err.contains("m: a model of nearest neighbours cannot be written"),
+            "{}",
+            run.err
+        );
+        assert!(!sandbox.path("x").exists());
+        sandbox.svml(&["export", "m", "--to", to, "--transform", "-o", "map"]).code(0);
+    }
+    assert_eq!(
+        sandbox.read("map"),
+        js(&Model::load(sandbox.path("m")).unwrap(), Output::Map).unwrap()
+    );
+    sandbox.svml(&["export", "m", "--to", "libsvm", "--transform", "-o", "map"]).code(2);
+    // Categories are numbers there, except in JavaScript, which knows the texts.
+    let rows: String =
+        (0..60).map(|i| format!("{},{},{}\n", ["a", "b"][i % 2], i % 7, i % 3 % 2)).collect();
+    sandbox.write("c.csv", &format!("kind,size,class\n{rows}"));
+    sandbox.svml(&["train", "c.csv", "-o", "m", "-q"]).code(0);
+    let run = sandbox.svml(&["export", "m", "--to", "c", "-o", "m.c"]).code(0);
+    assert!(run.err.contains("the model has categories"), "{}", run.err);
+    assert_eq!(sandbox.svml(&["export", "m", "--to", "js", "-o", "m.js"]).code(0).err, "");
+    let run = sandbox.svml(&["export", "m", "--to", "onnx", "-o", "m.onnx"]).code(0);
+    assert!(run.err.contains("with --columns it takes their texts"), "{}", run.err);
+    let args = ["export", "m", "--to", "onnx", "--columns", "-o", "m.onnx"];
+    assert_eq!(sandbox.svml(&args).code(0).err, "");
+    let model = Model::load(sandbox.path("m")).unwrap();
+    let bytes = std::fs::read(sandbox.path("m.onnx")).unwrap();
+    assert_eq!(bytes, onnx(&model, Input::Columns, Output::Model).unwrap());
+    sandbox.svml(&["export", "m", "--to", "js", "--columns", "-o", "m.js"]).code(2);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn wrong_usage_is_2() {
         &["compare", "train.csv", "--splits", "1"],
         &["plot", "m.svml", "train.csv", "-o", "picture.gif"],
         &["plot", "m.svml", "-o", "map.svg"],
-        &["export", "m.svml", "--to", "onnx"],
+        &["export", "m.svml", "--to", "pmml"],
         &["data", "fetch", "iris"],
         &["train", "train.csv", "-o", "x", "--threads", "0"],
         &["train", "train.csv", "-o", "x", "--form", "rank=99"],

@@ -154,6 +154,85 @@ fn several_classes_agree_where_the_vote_does_not_tie() {
     assert!(ties < x.rows() / 20, "{ties} of {} rows tie", x.rows());
 }
 
+/// LIBSVM's own two programs, svm-scale with the range file and svm-predict, on rows as they are.
+fn compare_scaled(sandbox: &Sandbox, train: &str, test: &str, options: &[&str]) {
+    let args = [&["train", train, "-o", "m.svml", "--quiet"], options].concat();
+    sandbox.svml(&args).code(0);
+    let run = sandbox.svml(&["export", "m.svml", "--to", "libsvm", "-o", "m.model"]).code(0);
+    assert!(run.err.contains("svm-scale -r m.model.range DATA > ROWS"), "{}", run.err);
+    let scaled = sandbox.tool("svm-scale", &["-r", "m.model.range", test]);
+    // It may note that there are more numbers than before, but there is a range for each feature.
+    assert!(!scaled.err.contains("not seen"), "{options:?}: {}", scaled.err);
+    sandbox.write("z", &scaled.out);
+    sandbox.tool("svm-predict", &["z", "m.model", "labels"]);
+    let (model, predicted, _) = ours(sandbox, test);
+    let theirs = sandbox.read("labels");
+    assert!(theirs.lines().eq(predicted.iter().map(String::as_str)), "{options:?}");
+
+    // The rows are those of svml transform, to the digits that svm-scale prints; those of columns without an effect are
+    // not there at all.
+    let x = model.schema().read_path(sandbox.path(test), &ReadOptions::default()).unwrap().x;
+    let z = model.transform(&x).unwrap();
+    let relevance = model.relevance();
+    for (row, line) in z.iter_rows().zip(scaled.out.lines()) {
+        let mut found = vec![0.0; row.len()];
+        for entry in line.split_whitespace().skip(1) {
+            let (index, value) = entry.split_once(':').unwrap();
+            let k = index.parse::<usize>().unwrap() - 1;
+            assert!(relevance[k] > 0.0, "{options:?}: {line}");
+            found[k] = value.parse().unwrap();
+        }
+        for (found, z) in found.iter().zip(row) {
+            assert!((found - z).abs() <= 1e-5 * z.abs().max(1e-3), "{options:?}: {found} {z}");
+        }
+    }
+}
+
+#[test]
+fn svm_scale_and_svm_predict_suffice() {
+    if !installed("svm-predict") || !installed("svm-scale") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for classes in [3, 2] {
+        for (name, seed) in [("train", 0), ("test", 1)] {
+            let generator = Generator { rows: 300, classes, seed, ..Default::default() };
+            let data = generator.generate().unwrap().data;
+            // Unlike units, a constant column, one of mostly zeros, and rows that end early.
+            let x = svml::Matrix::from_fn(300, 12, |i, k| match k {
+                0..10 => data.x()[(i, k)] * 10.0_f64.powi(k as i32 - 5) + 3.0 * (k % 2) as f64,
+                10 => 4.0,
+                _ => f64::from(u8::from(i % 5 == 0)),
+            });
+            let labels: Vec<String> = data.y().iter().map(|c| (c + 1).to_string()).collect();
+            sandbox.write(name, &libsvm_rows(&x, labels.iter().map(String::as_str)));
+        }
+        for form in ["diagonal", "sphere"] {
+            compare_scaled(&sandbox, "train", "test", &["--form", form]);
+        }
+        compare_scaled(&sandbox, "train", "test", &["--method", "euclidean"]);
+    }
+    // Another value where training had a constant, and a row of zeros; of two classes, because votes of rows far away tie.
+    sandbox.write("odd", "1 1:0.2 11:9 12:1\n1 2:3 11:-4\n2\n");
+    compare_scaled(&sandbox, "train", "odd", &["--form", "diagonal"]);
+}
+
+#[test]
+fn other_forms_have_no_range_file() {
+    let sandbox = Sandbox::new();
+    heart(&sandbox);
+    sandbox.svml(&["train", "heart", "-o", "m", "--form", "diagonal"]).code(0);
+    sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
+    assert!(sandbox.read("l.range").starts_with("x\n-1 1\n1 "));
+    sandbox.svml(&["train", "heart", "-o", "m", "--form", "rank=2"]).code(0);
+    let run = sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
+    assert!(run.err.contains("svm-scale, which knows one scale for each feature"), "{}", run.err);
+    assert!(run.err.contains("svml transform m DATA -o ROWS"), "{}", run.err);
+    assert!(run.err.contains("l.range belongs to another model"), "{}", run.err);
+    let run = sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "other"]).code(0);
+    assert!(!run.err.contains("belongs to another model") && !sandbox.path("other.range").exists());
+}
+
 /// The paper's own data, where they are.
 #[test]
 fn data_of_the_paper() {

@@ -1,5 +1,10 @@
 //! `svml export`: the model for another program.
 
+use std::path::Path;
+
+use svml::Model;
+use svml_export::{Input, Output};
+
 use crate::args::{Export, Target};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
@@ -8,22 +13,76 @@ use crate::words;
 
 /// Runs the command.
 pub fn run(args: &Export, console: &Console) -> Outcome {
+    if args.columns && args.to != Target::Onnx {
+        return Err(Failure::Usage(
+            "--columns is for --to onnx; the others take rows as their files say".to_owned(),
+        ));
+    }
+    if args.transform && args.to == Target::Libsvm {
+        return Err(Failure::Usage(
+            "--transform is not for --to libsvm, whose files have no map; svml transform maps rows"
+                .to_owned(),
+        ));
+    }
     files::check_writable(&args.output)?;
     let model = files::model(&args.model)?;
-    match args.to {
-        Target::Libsvm => {
-            let exported = model.to_libsvm(true).map_err(|e| Failure::with_file(&args.model, e))?;
-            words::note_libsvm_labels(&model, console);
-            if model.classes().len() > 2 {
-                console.note(
-                    "the file has no probabilities: for more than two classes LIBSVM computes them in another way",
-                );
-            }
-            files::write(&args.output, exported.text.as_bytes())?;
+    let input = if args.columns { Input::Columns } else { Input::Features };
+    let output = if args.transform { Output::Map } else { Output::Model };
+    let bytes = match args.to {
+        Target::Onnx => svml_export::onnx(&model, input, output),
+        Target::C => svml_export::c(&model, output).map(String::into_bytes),
+        Target::Js => svml_export::js(&model, output).map(String::into_bytes),
+        Target::Libsvm => return libsvm(args, &model, console),
+    };
+    let bytes = bytes.map_err(|e| Failure::with_file(&args.model, e))?;
+    files::write(&args.output, &bytes)?;
+    let texts = args.columns || args.to == Target::Js;
+    let mut columns = model.schema().columns().iter();
+    if !texts && columns.any(|column| !column.kind.levels().is_empty()) {
+        let way_out = match args.to {
+            Target::Onnx => "; with --columns it takes their texts",
+            _ => "",
+        };
+        console.note(&format!(
+            "the model has categories, which it takes as numbers, by the features that the file names{way_out}"
+        ));
+    }
+    Ok(())
+}
+
+/// LIBSVM's model and, where its own program can scale rows, the file for that.
+fn libsvm(args: &Export, model: &Model, console: &Console) -> Outcome {
+    let exported = model.to_libsvm(true).map_err(|e| Failure::with_file(&args.model, e))?;
+    words::note_libsvm_labels(model, console);
+    if model.classes().len() > 2 {
+        console.note(
+            "the file has no probabilities: for more than two classes LIBSVM computes them in another way",
+        );
+    }
+    files::write(&args.output, exported.text.as_bytes())?;
+    let mapped = format!(
+        "use it with rows from: svml transform {} DATA -o ROWS --output-format libsvm",
+        args.model
+    );
+    let Some(range) = files::range_file(&args.output) else {
+        console.note(&mapped);
+        return Ok(());
+    };
+    match exported.range {
+        Some(text) => {
+            files::write(&range, text.as_bytes())?;
+            console.note(&format!("{mapped}; or from: svm-scale -r {range} DATA > ROWS"));
+        }
+        None => {
+            let form = model.metric().form();
             console.note(&format!(
-                "use it with rows from: svml transform {} DATA -o ROWS --output-format libsvm",
-                args.model
+                "{mapped}; svm-scale, which knows one scale for each feature, cannot map them, because the metric is of the form {form}"
             ));
+            if Path::new(&range).exists() {
+                console.note(&format!(
+                    "{range} belongs to another model: do not use it with this one"
+                ));
+            }
         }
     }
     Ok(())

@@ -5,6 +5,9 @@
 //! sum coef k - rho > 0, the model for the second of its pair if h > 0, so with the classes in reverse
 //! order all signs agree and coef = beta, rho = -b. The ridge I/C exists only in training. All SVMs
 //! share one metric, so one file holds them. Numbers are written so that they are read back exactly.
+//!
+//! For a sphere or a diagonal the map is a scale for each feature, which LIBSVM's svm-scale knows as well: it maps
+//! min..max to -1..1, so min = mean - scale / w and max = mean + scale / w make it z = w (x - mean) / scale.
 
 use std::fmt::Write;
 
@@ -12,7 +15,7 @@ use super::{Member, Model};
 use crate::data::pairs;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::metric::Kernel;
+use crate::metric::{Form, Kernel};
 
 /// A model in LIBSVM's text format, for rows that [`Model::transform`] has mapped.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +27,10 @@ pub struct LibsvmModel {
     pub labels: Vec<i32>,
     /// Whether the numbers are the class labels themselves; otherwise they count from 0.
     pub own_labels: bool,
+    /// A range file for svm-scale, by which it maps rows of encoded features as [`Model::transform`] does, to the six
+    /// digits that it prints; `None` if the metric is neither a sphere nor diagonal, because svm-scale knows one scale for
+    /// each feature only.
+    pub range: Option<String>,
 }
 
 impl Model {
@@ -84,7 +91,28 @@ impl Model {
                 write_entries(&mut text, svms.mapped.row(at));
             }
         }
-        Ok(LibsvmModel { text, labels, own_labels })
+        Ok(LibsvmModel { text, labels, own_labels, range: self.svm_scale_range() })
+    }
+
+    /// What `svm-scale -r` reads.
+    fn svm_scale_range(&self) -> Option<String> {
+        let metric = self.acting_metric();
+        let weight = |k: usize| match metric.form() {
+            Form::Sphere => Some(metric.values()[0]),
+            Form::Diagonal => Some(metric.values()[k]),
+            _ => None,
+        };
+        let mut text = String::from("x\n-1 1\n");
+        for (k, (mean, scale)) in self.scaler.mean.iter().zip(&self.scaler.scale).enumerate() {
+            let half = scale / weight(k)?;
+            let (low, high) = (mean - half, mean + half);
+            // A feature of equal ends is left out by svm-scale: one that was constant or has no weight, and one that weighs
+            // so little that the ends are no numbers.
+            let there = *scale > 0.0 && low.is_finite() && high.is_finite();
+            let (low, high) = if there { (low, high) } else { (0.0, 0.0) };
+            let _ = writeln!(text, "{} {low:e} {high:e}", k + 1);
+        }
+        Some(text)
     }
 }
 
