@@ -12,7 +12,7 @@ mod tables;
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -27,9 +27,10 @@ use svml::data::Missing;
 use svml::figures::{
     Confusion, Map, MetricMatrix, PrecisionRecall, Relevance, Reliability, Roc, Trace, Waterfall,
 };
-use svml::internals::Parameters;
+use svml::internals::{Parameters, write_atomically};
 use svml::learners::Itml;
 use svml::{Dataset, Matrix, Measures, Method, Run, Scores, Step};
+use svml_export::{Input, Output};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
 use job::{Interrupt, Observer, Reporter, internal, panic_text, run, run_watched};
@@ -254,6 +255,39 @@ impl Model {
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let model = self.inner.clone();
         run(py, 1, move || model.save(path))
+    }
+
+    /// Writes the model for another program: `to` is onnx, with an input for each of the `columns` or one for all
+    /// features, c, js or libsvm, which has a second file, for svm-scale, where the metric is a sphere or diagonal.
+    /// `map` is whether the map of the metric is written in place of a classifier.
+    fn export(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        to: &str,
+        columns: bool,
+        map: bool,
+    ) -> PyResult<()> {
+        let input = if columns { Input::Columns } else { Input::Features };
+        let output = if map { Output::Map } else { Output::Model };
+        let (model, to) = (self.inner.clone(), to.to_owned());
+        run(py, 1, move || {
+            let bytes = match to.as_str() {
+                "onnx" => svml_export::onnx(&model, input, output)?,
+                "c" => svml_export::c(&model, output)?.into_bytes(),
+                "js" => svml_export::js(&model, output)?.into_bytes(),
+                _ => {
+                    let exported = model.to_libsvm(true)?;
+                    if let Some(range) = exported.range {
+                        let mut beside = path.clone().into_os_string();
+                        beside.push(".range");
+                        write_atomically(Path::new(&beside), range.as_bytes())?;
+                    }
+                    exported.text.into_bytes()
+                }
+            };
+            write_atomically(&path, &bytes)
+        })
     }
 
     /// The bytes of the model file.

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    is_classifier,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -69,6 +71,9 @@ Callbacks = Callable[[Step], Any] | Sequence[Callable[[Step], Any]] | None
 
 # Categories are taken with any scikit-learn, but before 1.7.2 one of its checks fails for all that say so.
 TELLS_CATEGORIES = parse_version(sklearn.__version__) >= parse_version("1.7.2")
+
+# What `export` writes, by the ending of the file.
+ENDINGS = {".onnx": "onnx", ".c": "c", ".js": "js", ".mjs": "js", ".model": "libsvm"}
 
 CATEGORIES = ("auto", "onehot", "codes")
 MISSING = ("refuse", "impute")
@@ -315,6 +320,40 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             The file. The command ``svml``, the Rust library and `svml.load` read it.
         """
         self._fitted().save(path)
+
+    def export(self, path: str | PathLike[str], to: str | None = None, *, columns: bool = False) -> None:
+        """Write the model for another program, whole or not at all.
+
+        Missing values, standardisation and, for a classifier, probabilities are part of what is written; a transformer is
+        written as a map of rows. docs/deploy.md shows the use of each.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        to : {"onnx", "c", "js", "libsvm"}, default=None
+            "onnx" is for onnxruntime and others, "c" one file of C99, "js" one ES module; "libsvm" is a model of LIBSVM,
+            which only one SVM with the Gaussian kernel can be, with a file for its program svm-scale beside it,
+            ``path + ".range"``, if the form is "sphere" or "diagonal". None goes by the ending of the path: .onnx, .c, .js
+            (or .mjs) or .model.
+        columns : bool, default=False
+            For "onnx": whether there is an input for each column of the table, with texts for categories, in place of
+            one of encoded features.
+        """
+        model = self._fitted()
+        if to is None:
+            to = ENDINGS.get(Path(path).suffix.lower())
+            if to is None:
+                raise ValueError(
+                    f"the ending of {str(path)!r} does not say what to write: it must be one of "
+                    f"{', '.join(ENDINGS)}, or give to="
+                )
+        elif to not in ENDINGS.values():
+            raise ValueError(f"to must be 'onnx', 'c', 'js' or 'libsvm'. Got {to!r} instead.")
+        if columns and to != "onnx":
+            raise ValueError(f"columns=True is for ONNX, not for {to!r}, which takes rows as its file says")
+        # Of a transformer rows are mapped, even if its model can classify.
+        model.export(path, to, bool(columns), not is_classifier(self))
 
     @property
     def encoded_feature_names_(self) -> NDArray[Any]:
