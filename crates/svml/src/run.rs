@@ -8,11 +8,12 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{Form, Kernel};
+use crate::watch::Instant;
 pub use crate::watch::{Stop, Watch};
 
 /// One accepted step of any learner.

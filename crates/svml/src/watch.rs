@@ -3,11 +3,57 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+pub use standing::Instant;
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+pub use std::time::Instant;
+
+/// WebAssembly without a system around it has no clock, and asking for the time would be a panic. Time stands still
+/// there: steps take no time, and a time limit is never reached.
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+mod standing {
+    use std::ops::Add;
+    use std::time::Duration;
+
+    /// A time after the start.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub struct Instant(Duration);
+
+    impl Instant {
+        /// The start, always.
+        pub fn now() -> Self {
+            Self(Duration::ZERO)
+        }
+
+        /// No time.
+        pub fn elapsed(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        /// The time from an earlier one to this, or none.
+        pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
+            self.0.saturating_sub(earlier.0)
+        }
+
+        /// A later time, if there is such a number.
+        pub fn checked_add(&self, later: Duration) -> Option<Self> {
+            self.0.checked_add(later).map(Self)
+        }
+    }
+
+    impl Add<Duration> for Instant {
+        type Output = Self;
+        fn add(self, later: Duration) -> Self {
+            Self(self.0.saturating_add(later))
+        }
+    }
+}
 
 /// Why learning ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@
 //! All variables are of order one. For a sphere the variable is log(1/sigma); for the weights of the Laplacian kernel they
 //! are logarithms too.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::approach::LandmarkChoice;
 use super::criterion::{Evaluation, PairFold, leave_one_out, validate_pairs};
@@ -23,6 +23,7 @@ use crate::metric::{Form, Kernel, Metric};
 use crate::optimise::Objective;
 use crate::run::Watch;
 use crate::svm::BinarySvm;
+use crate::watch::Instant;
 
 /// What is trained and validated, by rows of the kernel.
 pub enum Problems {
