@@ -55,6 +55,7 @@ fn in_python(remedy: Remedy) -> String {
             "correct it, or fit with categories=\"onehot\" or missing=\"impute\", which accept new categories"
         }
         Remedy::UseCodes => "fit with categories=\"codes\"",
+        Remedy::UseIdentifiers => "fit with categories=\"codes\" to use such columns all the same",
         Remedy::RaiseMemoryLimit => {
             "raise memory_limit if the computer has that much, use fewer rows, or train on landmarks, which need no such matrix (landmarks=2000, with the default validation)"
         }

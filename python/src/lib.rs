@@ -23,13 +23,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyType};
 use serde_json::{Map as JsonMap, Value, json};
-use svml::data::Missing;
+use svml::data::{Missing, NewRows};
 use svml::figures::{
     Confusion, Map, MetricMatrix, PrecisionRecall, Relevance, Reliability, Roc, Trace, Waterfall,
 };
 use svml::internals::{Parameters, write_atomically};
 use svml::learners::Itml;
-use svml::{Dataset, Matrix, Measures, Method, Run, Scores, Step};
+use svml::{Dataset, Matrix, Measures, Method, Remark, Run, Scores, Step, Unusual};
 use svml_export::{Input, Output};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
@@ -49,6 +49,12 @@ struct Model {
 /// A method from its text, such as `nca+none`.
 fn method_of(text: &str) -> PyResult<Method> {
     text.parse().map_err(to_python)
+}
+
+/// What is unusual about new rows, in words. That missing values are filled was asked for, by a parameter of the estimator.
+fn texts(remarks: &[Remark]) -> Vec<String> {
+    let told = remarks.iter().filter(|remark| remark.what != Unusual::Filled);
+    told.map(ToString::to_string).collect()
 }
 
 /// The parameters of a method and their defaults.
@@ -425,6 +431,28 @@ impl Model {
         self.ask(py, &x, threads, move |model, x| svml_report::page(model, x, &labels, &title))
     }
 
+    /// New rows of a table as numbers, and what is unusual about them. // (n, features)
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Vec<tables::Column<'py>>,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Vec<String>)> {
+        let (model, frame) = (self.inner.clone(), tables::frame(columns)?);
+        let (x, remarks) = run(py, threads, move || {
+            let rows = model.schema().read_frame(&frame)?;
+            let remarks = texts(&model.remarks(&rows));
+            Ok((rows.x, remarks))
+        })?;
+        Ok((array(py, x)?, remarks))
+    }
+
+    /// What is unusual about new rows that are numbers.
+    fn remarks<'py>(&self, py: Python<'py>, x: Rows<'py>, threads: usize) -> PyResult<Vec<String>> {
+        let (model, x) = (self.inner.clone(), matrix(&x)?);
+        run(py, threads, move || Ok(texts(&model.remarks(&NewRows::new(x, None)))))
+    }
+
     /// The map of rows in two dimensions.
     #[pyo3(signature = (x, labels, directions, threads))]
     fn map<'py>(
@@ -454,6 +482,11 @@ impl Model {
 
     /// The features by relevance.
     fn relevance_by_feature<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        figures::relevance(py, Relevance::by_feature(&self.inner))
+    }
+
+    /// The columns of the table by relevance.
+    fn relevance_by_column<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         figures::relevance(py, Relevance::new(&self.inner))
     }
 
@@ -579,7 +612,7 @@ impl Model {
     /// least and the largest of them. // (3, features)
     #[getter]
     fn relevance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let Relevance { values, low, high, .. } = Relevance::by_column(&self.inner);
+        let Relevance { values, low, high, .. } = Relevance::of_features(&self.inner);
         let columns = values.len();
         [values, low, high].concat().into_pyarray(py).reshape([3, columns])
     }

@@ -47,7 +47,7 @@ impl Column<'_> {
 }
 
 /// The library's table. Columns have names if all of them have.
-fn frame(columns: Vec<Column<'_>>) -> PyResult<Frame> {
+pub fn frame(columns: Vec<Column<'_>>) -> PyResult<Frame> {
     let mut frame = Frame::new(columns.iter().all(|column| column.name().is_some()));
     for column in columns {
         column.push(&mut frame).map_err(to_python)?;
@@ -104,6 +104,12 @@ impl Summary {
     #[getter]
     fn distinct(&self) -> Vec<usize> {
         self.inner.distinct()
+    }
+
+    /// Columns that number the rows.
+    #[getter]
+    fn row_numbers(&self) -> Vec<String> {
+        self.inner.row_numbers().into_iter().map(str::to_owned).collect()
     }
 
     /// Columns of text that are nearly all numbers: name, how many are numbers and how many not, and one that is not.
@@ -192,6 +198,12 @@ impl Schema {
             _ => "ignored",
         };
         self.inner.columns().iter().map(|column| word(&column.kind)).collect()
+    }
+
+    /// Which columns are left out because they look like identifiers, in a sentence; None if there are none.
+    #[getter]
+    fn identifiers(&self) -> Option<String> {
+        self.inner.identifiers()
     }
 
     /// Of each column of the table its levels, sorted; none for a column of numbers.

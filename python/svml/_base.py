@@ -96,7 +96,8 @@ PARAMETERS = """
     categories : {"auto", "onehot", "codes"}, default="auto"
         How text columns become numbers: "onehot" is a column of zeros and ones for each level, "codes" one column of
         0, 1, ... in the order of the sorted levels, and "auto" is one-hot up to 20 levels and codes beyond, without
-        columns whose text is different in almost every row, as names and identifiers are.
+        columns that look like identifiers: texts that are different in almost every row, as names are, dates written as
+        text, and, in a frame with names, numbers that number the rows. A warning names them.
     missing : {"refuse", "impute"}, default="refuse"
         What is done with missing values (NaN, None, ``pandas.NA``, and texts such as "?" or "NA"): they are an error, or
         are filled, by the mean of a column of numbers and by the most frequent level of a category.""" + WATCHING
@@ -116,7 +117,8 @@ ATTRIBUTES = """
         metrics.
     feature_importances_ : ndarray of shape (n_features,)
         How strongly each standardised feature enters the distance: its share of the diagonal of M = L'L. They add up
-        to one. Of several SVMs it is the mean, with their weights.
+        to one, and those of the levels of a text column to the share of that column. Of several SVMs it is the mean,
+        with their weights.
     feature_importances_spread_ : ndarray of shape (2, n_features)
         The least and the largest share that any of several SVMs gives a feature; with a single one both are
         `feature_importances_`.
@@ -454,7 +456,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _training_rows(self, X: Any, y: Any) -> tuple[Rows, NDArray[Any], _core.Schema | None]:
         """The rows as numbers, their classes and, for a table with texts, how its columns became numbers."""
         X = _frames.as_table(_frames.dense(X))
-        if not _frames.has_texts(X):
+        identifiers = self.categories == "auto" and _frames.library_of(X) and not _frames.has_texts(X)
+        if not _frames.has_texts(X) and not (identifiers and _frames.has_row_numbers(X)):
             finite = "allow-nan" if self.missing == "impute" else True
             X, y = validate_data(self, X, y, dtype=KEPT, ensure_min_samples=2, ensure_all_finite=finite)
             return X, y, None
@@ -487,7 +490,15 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         )
 
     def _rows(self, X: Any) -> Rows:
-        """New rows as the numbers that the model takes."""
+        """New rows as the numbers that the model takes; a warning says what is unusual about those of a table."""
+        rows, remarks = self._read(X)
+        if remarks:
+            more = f"; and {len(remarks) - SHOWN} more like that" if len(remarks) > SHOWN else ""
+            warnings.warn("; ".join(remarks[:SHOWN]) + more, UserWarning, stacklevel=3)
+        return rows
+
+    def _read(self, X: Any) -> tuple[Rows, list[str]]:
+        """New rows as numbers, and what is unusual about them; arrays of numbers are taken without a word."""
         check_is_fitted(self)
         schema, X = self._model.schema, _frames.as_table(_frames.dense(X))
         if not schema.numbers_only:
@@ -497,9 +508,10 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if _frames.has_texts(X, truths=False):
             return self._rows_by_place(X)
         finite = "allow-nan" if self._model.imputes else True
-        return validate_data(self, X, reset=False, dtype=KEPT, ensure_all_finite=finite)
+        rows = validate_data(self, X, reset=False, dtype=KEPT, ensure_all_finite=finite)
+        return rows, self._model.remarks(rows, self._threads()) if _frames.library_of(X) else []
 
-    def _rows_by_name(self, X: Any) -> Floats:
+    def _rows_by_name(self, X: Any) -> tuple[Floats, list[str]]:
         """The rows of a frame with names; columns that the model does not use may be of any type."""
         self._check_rows(X, 1)
         schema, names = self._model.schema, _frames.names_of(X) or []
@@ -507,16 +519,16 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not used <= {name.strip() for name in names}:
             # The library says which column is not there, and which are.
             schema.encode([(name, np.empty(0)) for name in names])
-        return schema.encode(_frames.columns_of(X, used), self._threads())
+        return self._model.read(_frames.columns_of(X, used), self._threads())
 
-    def _rows_by_place(self, X: Any) -> Floats:
+    def _rows_by_place(self, X: Any) -> tuple[Floats, list[str]]:
         """The rows of a table whose columns are matched by place; scikit-learn checks their number and their names."""
         table = X
         if not _frames.library_of(X) and not _frames.has_texts(X):
             table = check_array(X, dtype=KEPT, ensure_all_finite=False, estimator=self, input_name="X")
         self._check_rows(table, 1)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return self._model.schema.encode(_frames.columns_of(table), self._threads())
+        return self._model.read(_frames.columns_of(table), self._threads())
 
     def _check_rows(self, X: Any, least: int) -> None:
         """Refuses a table of too few rows, in the words of scikit-learn."""
@@ -611,7 +623,9 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _warn(self) -> None:
         """Says what the user should know, once for each fit."""
-        found = self.warnings_
+        identifiers = self._model.schema.identifiers
+        way_out = "; categories='codes' or 'onehot' uses such columns all the same"
+        found = [text + way_out if text == identifiers else text for text in self.warnings_]
         if found:
             more = f"; and {len(found) - SHOWN} more, in warnings_" if len(found) > SHOWN else ""
             warnings.warn("; ".join(found[:SHOWN]) + more, UserWarning, stacklevel=3)

@@ -549,7 +549,7 @@ class MetricDisplay:
 
 
 class RelevanceDisplay:
-    """How much each standardised feature counts: its share of the diagonal of M, sorted.
+    """How much each column counts: its share of the diagonal of M on standardised features, sorted.
 
     A model that is the mean of several SVMs has the mean of their shares; thin lines go from the least to the largest of
     them. Create it with `from_estimator`.
@@ -561,9 +561,9 @@ class RelevanceDisplay:
     spread : ndarray of shape (2, n_shown)
         The least and the largest value of any SVM.
     names : list of str
-        Their features.
+        Their columns, or features.
     n_features : int
-        How many features there are.
+        How many of these there are.
     ax_, figure_ : matplotlib Axes and Figure
         What was drawn on.
 
@@ -591,15 +591,19 @@ class RelevanceDisplay:
         self.n_features = n_features
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, max_features: int = 30, ax: Any = None) -> RelevanceDisplay:
-        """Draw the relevance of the features of an estimator.
+    def from_estimator(
+        cls, estimator: Any, *, max_features: int = 30, features: bool = False, ax: Any = None
+    ) -> RelevanceDisplay:
+        """Draw the relevance of the columns of an estimator.
 
         Parameters
         ----------
         estimator : SVMLClassifier, SVML, NCA, LMNN or ITML
             A fitted estimator.
         max_features : int, default=30
-            Of more features the most relevant are shown.
+            Of more columns the most relevant are shown.
+        features : bool, default=False
+            Whether each encoded feature, such as ``colour=red``, has a bar, in place of each column of the table.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -608,7 +612,8 @@ class RelevanceDisplay:
         display : RelevanceDisplay
             The bars.
         """
-        figure = _checked(estimator)._model.relevance_by_feature()
+        model = _checked(estimator)._model
+        figure = model.relevance_by_feature() if features else model.relevance_by_column()
         names, values = figure["names"], figure["values"]
         shown = slice(max_features)
         spread = np.array([figure["low"][shown], figure["high"][shown]])
@@ -642,7 +647,7 @@ class RelevanceDisplay:
         ax.invert_yaxis()
         ax.set_xlabel(label)
         if count < self.n_features:
-            ax.set_title(f"The {count} most relevant of {self.n_features} features", fontsize="medium", loc="left")
+            ax.set_title(f"The {count} most relevant of {self.n_features}", fontsize="medium", loc="left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

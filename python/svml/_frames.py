@@ -88,6 +88,20 @@ def has_texts(X: Any, *, truths: bool = True) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.kind in "OU" and X.ndim == 2
 
 
+def has_row_numbers(X: Any) -> bool:
+    """Whether a column of a frame with names numbers the rows; for a frame of numbers."""
+    library, names = library_of(X), names_of(X)
+    if library is None or names is None:
+        return False
+    read = _pandas_column if library == "pandas" else _polars_column
+    for k, name in enumerate(names):
+        column = X.iloc[:, k] if library == "pandas" else X.to_series(k)
+        # One column at a time, so that a large frame is not copied as a whole.
+        if getattr(column.dtype, "kind", "f") != "c" and _core.Summary([read(name, name, column)]).row_numbers:
+            return True
+    return False
+
+
 def columns_of(X: Any, only: Collection[str] | None = None) -> list[Column]:
     """The columns of a frame, or of an array of two dimensions.
 

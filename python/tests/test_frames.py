@@ -29,7 +29,7 @@ COMMAND = os.environ.get("SVML_COMMAND")
 needs_command = pytest.mark.skipif(COMMAND is None, reason="SVML_COMMAND does not name the command")
 ENCODED = ["size", "colour=blue", "colour=green", "colour=red", "ok=False", "ok=True", "city=a", "city=b", "count"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:column who was left out")
+pytestmark = pytest.mark.filterwarnings("ignore:left out as identifiers")
 
 
 def table(n=90, gaps=False):
@@ -134,7 +134,7 @@ def test_objects_that_are_numbers_are_numbers():
 
 
 def test_a_slip_in_a_column_of_numbers_is_named():
-    X = pd.DataFrame({"age": [*range(20, 58), "oops", None], "size": range(40)})
+    X = pd.DataFrame({"age": [*range(20, 58), "oops", None], "size": [k * k % 31 for k in range(40)]})
     with pytest.warns(
         UserWarning, match="column age was read as text because 1 of its 39 values is no number, such as 'oops'"
     ):
@@ -205,7 +205,7 @@ def test_gaps():
         for model in models:
             np.testing.assert_array_equal(model.decision_function(frame), expected)
     # Numbers alone.
-    numbers = X[["size"]].assign(other=np.arange(len(X)))
+    numbers = X[["size"]].assign(other=np.arange(len(X)) / 2)
     with pytest.raises(ValueError, match="contains NaN"):
         NCA().fit(numbers, y)
     for rows in (numbers, numbers.to_numpy()):
@@ -301,7 +301,8 @@ def test_all_of_scikit_learn_goes_on(mixed, fitted, tmp_path):
     weighted = SVMLClassifier(form="diagonal").fit(rows, y, sample_weight=weights)
     twice = SVMLClassifier(form="diagonal").fit(pd.concat([rows, rows[::2]]), pd.concat([y, y[::2]]))
     np.testing.assert_allclose(weighted.decision_function(rows), twice.decision_function(rows), atol=1e-6)
-    assert "colour=red" in RelevanceDisplay.from_estimator(fitted).names
+    assert sorted(RelevanceDisplay.from_estimator(fitted).names) == sorted(X.columns.drop("who"))
+    assert "colour=red" in RelevanceDisplay.from_estimator(fitted, features=True).names
     # A fit on something else forgets the table.
     again = clone(fitted).fit(X, y).fit(X[["size", "count"]].to_numpy(), y)
     assert again.n_features_in_ == 2 and not hasattr(again, "feature_names_in_")
@@ -437,3 +438,121 @@ def test_neither_library_is_imported_by_the_package(tmp_path):
         "X = np.array([['a'], ['b']] * 9); svml.SVMLClassifier(max_iter=2).fit(X, [0, 1] * 9).predict(X)"
     )
     assert subprocess.run([sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path).returncode == 0
+
+
+def passengers(n=600):
+    """Rows like those of the Titanic's passengers, with four columns that are different in every row, and classes."""
+    rng = np.random.RandomState(5)
+    frame = pd.DataFrame(
+        {
+            "PassengerId": np.arange(1, n + 1),
+            "Name": [f"Passenger, {k * 7919 % 104729}" for k in range(n)],
+            "Ticket": [f"T{k * 37:05}" for k in range(n)],
+            "When": pd.date_range("2026-01-01", periods=n, freq="7h").strftime("%d.%m.%Y %H:%M"),
+            "Age": rng.randint(1, 80, n),
+            "Fare": rng.gamma(2, 15, n).round(2),
+            "Sex": rng.choice(["female", "male"], n),
+        }
+    )
+    survived = ((frame["Age"] < 14) | ((frame["Sex"] == "female") & (frame["Fare"] > 15))) ^ (rng.rand(n) < 0.08)
+    return frame, pd.Series(np.where(survived, "yes", "no"), name="Survived")
+
+
+IDENTIFIERS = (
+    r"left out as identifiers, which say nothing about new rows: PassengerId \(it numbers the rows\), Name, Ticket "
+    r"\(their texts are different in almost every row\), When \(it holds dates\); categories='codes' or 'onehot'"
+)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_identifiers_are_named_and_left_out(library):
+    X, y = passengers()
+    # In any order, and with gaps, as a split leaves them.
+    order = np.random.RandomState(0).permutation(len(X))
+    train, test = X.iloc[order[:450]], X.iloc[order[450:]]
+    rows = train if library == "pandas" else pl.from_pandas(train)
+    with pytest.warns(UserWarning, match=IDENTIFIERS):
+        model = SVMLClassifier(form="diagonal").fit(rows, y.iloc[order[:450]].to_numpy())
+    assert list(model.encoded_feature_names_) == ["Age", "Fare", "Sex=female", "Sex=male"]
+    assert model.n_features_in_ == 7
+    assert sum("left out" in text for text in model.warnings_) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.score(test, y.iloc[order[450:]]) > 0.85
+        # Columns that are left out need not be there, and may hold anything.
+        some = test.drop(columns=["Name", "When"]).assign(PassengerId="?")
+        np.testing.assert_array_equal(model.predict(some), model.predict(test))
+    everything = SVMLClassifier(form="sphere", max_iter=2, categories="codes").fit(train, y.iloc[order[:450]])
+    assert list(everything.encoded_feature_names_) == list(X.columns)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_row_numbers_among_numbers(library):
+    X, y = passengers()
+    numbers = X[["PassengerId", "Age", "Fare"]]
+    frame = numbers if library == "pandas" else pl.from_pandas(numbers)
+    with pytest.warns(UserWarning, match=r"PassengerId \(it numbers the rows\); categories="):
+        model = SVMLClassifier(form="diagonal").fit(frame, y.to_numpy())
+    without = SVMLClassifier(form="diagonal").fit(frame[["Age", "Fare"]], y.to_numpy())
+    np.testing.assert_array_equal(model.decision_function(frame), without.decision_function(frame[["Age", "Fare"]]))
+    # Numbers without names are not looked at, and neither is a table whose columns are all wanted.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows, how in ((numbers.to_numpy(), "auto"), (frame, "codes")):
+            assert len(SVMLClassifier(form="sphere", categories=how).fit(rows, y.to_numpy()).mean_) == 3
+        # A measurement that is sorted, one that is a little short of different, and one that is constant.
+        sorted_ = np.sort(np.random.RandomState(0).choice(5000, 600, replace=False))
+        twice = np.r_[0, np.arange(599)]
+        measured = pd.DataFrame({"sorted": sorted_, "twice": twice})
+        assert len(SVMLClassifier(form="sphere").fit(measured, y).mean_) == 2
+
+
+def test_rows_unlike_those_of_training_are_counted():
+    X, y = passengers()
+    X = X[["Age", "Fare", "Sex"]]
+    model = SVMLClassifier(form="diagonal", missing="impute").fit(X, y)
+    odd = X[:5].astype({"Age": float}).assign(Age=[30, 900, np.nan, -200, 40], Sex=["male", "robot", "x", None, "male"])
+    told = (
+        r"^Age: 2 rows are far outside the range of the training data, \d+ to \d+, such as 900; "
+        "Sex: 2 rows have a category that was not in the training data, such as 'robot'$"
+    )
+    for ask in (model.predict, model.predict_proba, model.decision_function, model.transform):
+        for rows in (odd, pl.from_pandas(odd)):
+            with pytest.warns(UserWarning, match=told) as caught:
+                ask(rows)
+            assert len(caught) == 1 and caught[0].filename == __file__
+    numbers = SVMLClassifier(form="sphere").fit(X[["Age", "Fare"]], y)
+    with pytest.warns(UserWarning, match="^Fare: 1 row is far outside the range"):
+        numbers.predict(pd.DataFrame({"Age": [30], "Fare": [1e6]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        numbers.predict(np.array([[30, 1e6]]))
+        model.predict(X)
+
+
+def test_importance_by_column(fitted, mixed):
+    display = RelevanceDisplay.from_estimator(fitted)
+    of_column = dict(zip(display.names, display.relevance))
+    names = [name.partition("=")[0] for name in fitted.encoded_feature_names_]
+    for name, share in of_column.items():
+        own = fitted.feature_importances_[[n == name for n in names]].sum()
+        assert share == pytest.approx(own, abs=1e-12)
+    assert sum(of_column.values()) == pytest.approx(1)
+    # One width treats columns alike, however many levels they have.
+    sphere = RelevanceDisplay.from_estimator(SVMLClassifier(form="sphere").fit(*mixed))
+    np.testing.assert_allclose(sphere.relevance, 1 / 5, rtol=1e-9)
+
+
+@needs_command
+def test_the_command_leaves_out_the_same(tmp_path):
+    X, y = passengers()
+    X.assign(Survived=y).to_csv(tmp_path / "t.csv", index=False)
+    subprocess.run([COMMAND, "train", "t.csv", "-o", "m", "--quiet"], cwd=tmp_path, check=True)
+    SVMLClassifier().fit(X, y).save(tmp_path / "p")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "p").read_bytes()
+    kept = subprocess.run(
+        [COMMAND, "predict", "p", "t.csv", "--keep", "PassengerId,Name"], cwd=tmp_path, check=True, capture_output=True
+    )
+    rows = pd.read_csv(io.BytesIO(kept.stdout))
+    assert list(rows.columns) == ["PassengerId", "Name", "Survived"]
+    pd.testing.assert_frame_equal(rows[["PassengerId", "Name"]], X[["PassengerId", "Name"]], check_dtype=False)

@@ -126,9 +126,20 @@ pub struct TrainingData {
     pub missing: Missing,
     /// How columns of text become numbers: codes (0, 1, ... in sorted order), onehot (a column of zeros and ones for
     /// each different text), or auto, which is onehot for at most 20 different texts and codes for more, and leaves
-    /// out a column whose text is different in almost every row, such as a name
+    /// out columns that look like identifiers: texts that are different in almost every row, such as names, dates, and
+    /// numbers that number the rows
     #[arg(long, value_parser = parsed::<Categories>, default_value = "auto", value_name = "HOW")]
     pub categories: Categories,
+    /// Columns to leave out, by names or numbers from 1, separated by commas. Rows to predict may have them or not
+    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    pub drop: Vec<String>,
+    /// The only columns to learn from, by names or numbers from 1, separated by commas. They are used even if they look
+    /// like identifiers
+    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Columns, by names or numbers from 1, separated by commas, to use even if they look like identifiers
+    #[arg(long = "use", value_name = "COLS", value_delimiter = ',')]
+    pub use_anyway: Vec<String>,
     /// How the file is read.
     #[command(flatten)]
     pub reading: Reading,
@@ -227,6 +238,10 @@ pub struct ModelAndRows {
     pub model: String,
     /// The rows: a file, - for standard input, or uci:NAME
     pub data: String,
+    /// End with exit code 3 if the rows are unlike the training data: categories that it did not have, numbers farther
+    /// outside its range than that is wide, missing values. Without it a note says so
+    #[arg(long)]
+    pub strict: bool,
     /// How the file is read.
     #[command(flatten)]
     pub reading: Reading,
@@ -256,6 +271,10 @@ pub struct Predict {
     /// The class that --threshold is about [default: the second of the classes]
     #[arg(long, value_name = "CLASS", requires = "threshold")]
     pub positive: Option<String>,
+    /// Columns of the rows to write before the predictions, as they are, by names or numbers from 1, separated by commas;
+    /// all for all of them. A name that the column of predictions has too gets predicted_ before it there
+    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    pub keep: Vec<String>,
 }
 
 /// A threshold as it is given.
@@ -426,6 +445,9 @@ pub struct Report {
 pub struct Show {
     /// Model file of `svml train`
     pub model: String,
+    /// List the relevance of each encoded feature, such as colour=red, in place of that of each column
+    #[arg(long)]
+    pub features: bool,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
@@ -451,8 +473,8 @@ pub enum Kind {
     Trace,
     /// The matrix M = L'L with the names of the features; bars if it is diagonal
     Metric,
-    /// How much each standardised feature counts: its share of the diagonal of M, and its spread over the SVMs of a
-    /// mean
+    /// How much each column counts: its share of the diagonal of M on standardised features, and its spread over the
+    /// SVMs of a mean
     Relevance,
     /// Calibration: how often rows with a predicted probability belong to the class
     Reliability,
@@ -485,6 +507,9 @@ pub struct Plot {
     /// Title of the picture
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
+    /// For relevance: a bar for each encoded feature, such as colour=red, in place of one for each column
+    #[arg(long)]
+    pub features: bool,
     /// How the file is read.
     #[command(flatten)]
     pub reading: Reading,

@@ -143,6 +143,7 @@ pub fn remedy_words(remedy: Remedy) -> String {
             "correct it, or train with --categories onehot or --missing impute, which accept new categories"
         }
         Remedy::UseCodes => "use --categories codes",
+        Remedy::UseIdentifiers => "to use a column all the same, name it by --use",
         Remedy::RescaleColumn => {
             "look for values that are wrong or far too large, and rescale or remove such columns"
         }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use svml::data::{Format, NewRows, ReadOptions, Target};
 use svml::internals::{Input, Suspect, UciSet, read_text, write_atomically};
-use svml::{Dataset, Error, Model};
+use svml::{Dataset, Error, Model, Remark};
 use svml_plot::Picture;
 
-use crate::args::{Reading, TrainingData};
+use crate::args::{ModelAndRows, Reading, TrainingData};
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 
@@ -37,6 +37,37 @@ pub struct Rows {
     pub rows: NewRows,
     /// The format they were in.
     pub format: Format,
+    /// What is unusual about them.
+    remarks: Vec<Remark>,
+}
+
+impl Rows {
+    /// Says what is unusual about them.
+    fn note(&self, console: &Console) {
+        for remark in self.remarks.iter().take(NOTED) {
+            console.note(&format!("note: {remark}"));
+        }
+        if self.remarks.len() > NOTED {
+            console.note(&format!("note: ... {} like that in all", self.remarks.len()));
+        }
+    }
+
+    /// Refuses rows that are unlike the training data, if that is wanted.
+    pub fn check(&self, strict: bool) -> Outcome {
+        match self.remarks.as_slice() {
+            [first, others @ ..] if strict => {
+                let more = match others.len() {
+                    0 => String::new(),
+                    others => format!("; and {others} more like that"),
+                };
+                Err(Failure::Data(format!(
+                    "{}: {first}{more}; correct the data, or leave out --strict",
+                    self.name
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Reading {
@@ -58,6 +89,13 @@ pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Fail
                 "--groups {column}: the data sets of the paper have no groups; leave out --groups"
             )));
         }
+        let given = [("drop", &args.drop), ("only", &args.only), ("use", &args.use_anyway)];
+        if let Some((option, columns)) = given.iter().find(|(_, columns)| !columns.is_empty()) {
+            return Err(Failure::Usage(format!(
+                "--{option} {}: the columns of the paper's data sets are given; leave out --{option}",
+                columns.join(",")
+            )));
+        }
         let data = set.read(&path).map_err(|e| Failure::with_file(&shown(&path), e))?;
         return Ok(Training { name: args.data.clone(), data, format: None, suspects: Vec::new() });
     }
@@ -70,6 +108,9 @@ pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Fail
         missing: args.missing,
         categories: args.categories,
         groups: args.groups.clone(),
+        drop: args.drop.clone(),
+        only: args.only.clone(),
+        use_anyway: args.use_anyway.clone(),
         ..args.reading.options()
     };
     dataset(&args.data, &options, console)
@@ -82,14 +123,48 @@ pub fn dataset(data: &str, options: &ReadOptions, console: &Console) -> Result<T
     Ok(Training { name, data: read.data, format: Some(read.format), suspects: read.suspects })
 }
 
-/// Reads rows by the schema of a model.
+/// Most columns that notes are about.
+const NOTED: usize = 10;
+
+/// Reads rows by the schema of a model, and says what is unusual about them.
 pub fn rows(
     model: &Model,
     data: &str,
     reading: &Reading,
     console: &Console,
 ) -> Result<Rows, Failure> {
+    let rows = rows_keeping(model, data, reading, &[], console)?;
+    rows.note(console);
+    Ok(rows)
+}
+
+/// The rows of a command; what is unusual about them is said, or is an error if they are to be checked strictly.
+pub fn checked_rows(
+    model: &Model,
+    args: &ModelAndRows,
+    keep: &[String],
+    console: &Console,
+) -> Result<Rows, Failure> {
+    let rows = rows_keeping(model, &args.data, &args.reading, keep, console)?;
+    rows.check(args.strict)?;
+    rows.note(console);
+    Ok(rows)
+}
+
+fn rows_keeping(
+    model: &Model,
+    data: &str,
+    reading: &Reading,
+    keep: &[String],
+    console: &Console,
+) -> Result<Rows, Failure> {
     if let Some((set, path)) = uci(data, reading.dir.as_deref())? {
+        if !keep.is_empty() {
+            return Err(Failure::Usage(format!(
+                "--keep {}: the paper's data sets have no columns that could be kept; leave out --keep",
+                keep.join(",")
+            )));
+        }
         let read = set.read(&path).map_err(|e| Failure::with_file(&shown(&path), e))?;
         if read.schema().columns() != model.schema().columns() {
             return Err(Failure::Data(format!(
@@ -98,9 +173,10 @@ pub fn rows(
         }
         let labels = read.y().iter().map(|&c| read.classes()[c].clone()).collect();
         let rows = NewRows::new(read.x().clone(), Some(labels));
-        return Ok(Rows { name: data.to_owned(), rows, format: Format::Csv });
+        let remarks = model.remarks(&rows);
+        return Ok(Rows { name: data.to_owned(), rows, format: Format::Csv, remarks });
     }
-    new_rows(model, data, &reading.options(), console)
+    new_rows(model, data, &ReadOptions { keep: keep.to_vec(), ..reading.options() }, console)
 }
 
 /// Reads rows by the schema of a model from a file or from standard input.
@@ -113,7 +189,8 @@ pub fn new_rows(
     let (name, (rows, format)) = read(data, options, console, |input| {
         svml::internals::new_rows(model.schema(), input, options)
     })?;
-    Ok(Rows { name, rows, format })
+    let remarks = model.remarks(&rows);
+    Ok(Rows { name, rows, format, remarks })
 }
 
 /// Reads a file or standard input, says on a terminal how far it is, and what to call it.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use svml::data::Schema;
 use svml::figures::Relevance;
 use svml::{Form, Honest, Kernel, Method, Model, Report, Stage, Step};
 
@@ -73,6 +74,13 @@ pub fn note_libsvm_labels(model: &Model, console: &Console) {
             .map(|(number, class)| format!("{number} is {class}"))
             .collect();
         console.note(&format!("LIBSVM labels are integers: {}", pairs.join(", ")));
+    }
+}
+
+/// Says which columns were left out because they look like identifiers, and how they can be used.
+pub fn warn_identifiers(schema: &Schema, console: &Console) {
+    if let Some(columns) = schema.identifiers() {
+        console.warn(&format!("{columns}; --use COLS uses columns all the same"));
     }
 }
 
@@ -362,7 +370,7 @@ fn svms(model: &Model) -> String {
 }
 
 /// Everything that is known of a model, for people.
-pub fn details(model: &Model, name: &str) -> String {
+pub fn details(model: &Model, name: &str, by_feature: bool) -> String {
     let report = model.report();
     let mut text = String::new();
     let mut line = |label: &str, value: &str| {
@@ -371,6 +379,9 @@ pub fn details(model: &Model, name: &str) -> String {
     line("Model", name);
     line("Method", &method(report));
     line("Trained on", &format!("{} rows, {} features", report.rows, model.schema().width()));
+    if let Some(columns) = left_out(model) {
+        line("Left out", &columns);
+    }
     line("Classes", &listed(model.classes()));
     for (label, value) in classifier_lines(model).into_iter().chain(learning_lines(model)) {
         line(label, &value);
@@ -396,10 +407,12 @@ pub fn details(model: &Model, name: &str) -> String {
     if !table.is_empty() {
         let _ = write!(text, "\n{table}");
     }
-    text.push_str(
-        "\nRelevance of the features: their shares of the diagonal of M = L'L, standardised units",
+    let whose = if by_feature { "features" } else { "columns" };
+    let _ = write!(
+        text,
+        "\nRelevance of the {whose}: their shares of the diagonal of M = L'L, standardised units"
     );
-    let relevance = Relevance::new(model);
+    let relevance = if by_feature { Relevance::by_feature(model) } else { Relevance::new(model) };
     text.push_str(match relevance.is_spread() {
         true => ";\nmean of the SVMs, and from the least to the largest of them\n",
         false => "\n",
@@ -507,6 +520,15 @@ fn probabilities(model: &Model) -> Option<String> {
     }
 }
 
+/// The columns that are left out, with the reasons.
+fn left_out(model: &Model) -> Option<String> {
+    let columns = model.schema().columns().iter();
+    let named: Vec<String> = columns
+        .filter_map(|column| column.left_out().map(|why| format!("{} ({why})", column.name)))
+        .collect();
+    (!named.is_empty()).then(|| listed(&named))
+}
+
 /// Names, shares in percent, their spread over the SVMs of a mean, and bars of plain characters.
 fn bars(relevance: &Relevance) -> String {
     let Relevance { names, values, low, high, .. } = relevance;
@@ -562,11 +584,17 @@ pub fn as_json(model: &Model) -> Value {
     let report = model.report();
     let classifier = Classifier::of(model);
     let svm = matches!(classifier, Classifier::Svms);
-    let Relevance { names, values, low, high, .. } = Relevance::new(model);
-    let relevance: Vec<Value> = (0..names.len())
-        .map(|k| {
-            json!({ "feature": names[k], "relevance": values[k], "low": low[k], "high": high[k] })
-        })
+    let shares = |of: &str, relevance: Relevance| -> Vec<Value> {
+        let Relevance { names, values, low, high, .. } = relevance;
+        (0..names.len())
+            .map(
+                |k| json!({ of: names[k], "relevance": values[k], "low": low[k], "high": high[k] }),
+            )
+            .collect()
+    };
+    let columns = model.schema().columns().iter();
+    let left_out: Vec<Value> = columns
+        .filter_map(|c| c.left_out().map(|why| json!({ "column": c.name, "reason": why })))
         .collect();
     let members: Vec<Value> = (svm_rows(model).0.iter())
         .map(|SvmRow { weight, kernel, form, cost, error }| {
@@ -582,6 +610,7 @@ pub fn as_json(model: &Model) -> Value {
         "method": report.method,
         "rows": report.rows,
         "features": model.schema().width(),
+        "left_out": left_out,
         "target": model.schema().target().name,
         "classes": model.classes(),
         "form": model.metric().form().to_string(),
@@ -592,7 +621,8 @@ pub fn as_json(model: &Model) -> Value {
         "landmarks": report.landmarks,
         "support_vectors": svm.then(|| model.support_rows().len()),
         "support_counts": svm.then(|| model.support_counts()),
-        "relevance": relevance,
+        "relevance": shares("feature", Relevance::by_feature(model)),
+        "relevance_by_column": shares("column", Relevance::new(model)),
         "eigenvalues": model.acting_metric().directions().0,
         "temperature": model.temperature(),
         "class_weights": model.class_weights(),

@@ -206,7 +206,7 @@ fn a_terminal_gets_a_bar_and_colour_unless_it_refuses() {
     let sandbox = Sandbox::new();
     sandbox.write_table("t.csv", &generated(1500));
     let rows: String =
-        (0..40).map(|i| format!("{i},7,{}\n", if i < 20 { "x" } else { "y" })).collect();
+        (0..40).map(|i| format!("{i}.5,7,{}\n", if i < 20 { "x" } else { "y" })).collect();
     sandbox.write("constant.csv", &format!("a,b,class\n{rows}"));
     let on_terminal = |args: &str, no_color: bool| {
         let mut command = Command::new("script");

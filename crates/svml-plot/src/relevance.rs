@@ -35,7 +35,7 @@ impl Draw for Relevance {
             );
         }
         if n < self.values.len() {
-            notes.push(format!("the {n} most relevant of {} features", self.values.len()));
+            notes.push(format!("the {n} most relevant of {}", self.values.len()));
         }
         let percent = |values: &[f64]| -> Vec<f64> {
             values.iter().take(n).map(|value| 100.0 * value).collect()

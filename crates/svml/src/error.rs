@@ -203,6 +203,8 @@ pub enum Remedy {
     AcceptNewCategories,
     /// Encode categories by integer codes.
     UseCodes,
+    /// Ask for columns that look like identifiers.
+    UseIdentifiers,
     /// Give a column other units, or leave it out.
     RescaleColumn,
     /// Raise the limit on memory, use fewer rows, or train SVML on landmarks, which need no such matrix.
@@ -238,6 +240,9 @@ impl fmt::Display for Remedy {
                 "correct it, or train with Categories::OneHot or Missing::Impute, which accept new categories"
             }
             Self::UseCodes => "use Categories::Codes",
+            Self::UseIdentifiers => {
+                "to use a column all the same, name it (ReadOptions::use_anyway), or use Categories::Codes"
+            }
             Self::RescaleColumn => {
                 "look for values that are wrong or far too large, and rescale or remove such columns"
             }

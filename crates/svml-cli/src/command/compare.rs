@@ -11,6 +11,7 @@ use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::files;
 use crate::method::{self, MethodArg};
+use crate::words;
 
 /// Measures and times of one method, one of each for every split.
 struct Results {
@@ -27,6 +28,7 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
     let methods = methods(args)?;
     let training = files::training(&args.data, console)?;
     let data = &training.data;
+    words::warn_identifiers(data.schema(), console);
     if data.rows() < 10 {
         return Err(Failure::Data(format!(
             "{}: {} rows are too few to be split; at least 10 are needed",

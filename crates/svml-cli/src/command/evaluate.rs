@@ -16,7 +16,7 @@ pub fn run(args: &Evaluate, console: &Console) -> Outcome {
     if args.threshold.is_some() {
         model.threshold(positive, 0.5).map_err(|e| Failure::parameter(&e))?;
     }
-    let rows = files::rows(&model, &args.rows.data, &args.rows.reading, console)?;
+    let rows = files::checked_rows(&model, &args.rows, &[], console)?;
     let labels = files::labels(&rows)?;
     let failed = |e| Failure::with_file(&rows.name, e);
     let x = &rows.rows.x;

@@ -29,7 +29,7 @@ pub fn run(args: &Explain, console: &Console) -> Outcome {
     }
     files::check_writable(&args.output)?;
     let model = files::classifier(&args.rows.model)?;
-    let rows = files::rows(&model, &args.rows.data, &args.rows.reading, console)?;
+    let rows = files::checked_rows(&model, &args.rows, &[], console)?;
     let (x, failed) = (&rows.rows.x, |e| Failure::with_file(&rows.name, e));
     let row_of = |name: &str, number: usize| match number {
         1.. if number <= x.rows() => Ok(x.row(number - 1).to_vec()),

@@ -19,6 +19,11 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
                 .to_owned(),
         ));
     }
+    if args.features && args.kind != Kind::Relevance {
+        return Err(Failure::Usage(
+            "--features goes with --kind relevance; leave it out".to_owned(),
+        ));
+    }
     files::check_writable(&args.output)?;
     let model = match args.kind {
         Kind::Map | Kind::Trace | Kind::Metric | Kind::Relevance => files::model(&args.model)?,
@@ -60,7 +65,10 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
             let title = title("The metric M = L'L, standardised features");
             MetricMatrix::new(&model).draw(&title)
         }
-        Kind::Relevance => Relevance::new(&model).draw(&title("Relevance of the features")),
+        Kind::Relevance if args.features => {
+            Relevance::by_feature(&model).draw(&title("Relevance of the features"))
+        }
+        Kind::Relevance => Relevance::new(&model).draw(&title("Relevance of the columns")),
         Kind::Reliability | Kind::Roc | Kind::PrecisionRecall | Kind::Confusion => {
             let rows = rows()?;
             let (x, labels) = (&rows.rows.x, files::labels(&rows)?);

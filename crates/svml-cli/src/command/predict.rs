@@ -23,7 +23,7 @@ pub fn run(args: &Predict, console: &Console) -> Outcome {
     };
     let threshold = threshold.map(|at| model.threshold(args.positive.as_deref(), at)).transpose();
     let threshold = threshold.map_err(|e| Failure::parameter(&e))?;
-    let rows = files::rows(&model, &args.rows.data, &args.rows.reading, console)?;
+    let rows = files::checked_rows(&model, &args.rows, &args.keep, console)?;
     let failed = |e| Failure::with_file(&rows.name, e);
     let x = &rows.rows.x;
     let predicted = match threshold {
@@ -41,31 +41,43 @@ pub fn run(args: &Predict, console: &Console) -> Outcome {
     };
     let text = match rows.format {
         Format::Libsvm => lines(&model, &predicted, decision.as_ref(), probabilities.as_ref()),
-        _ => table(&model, &predicted, decision.as_ref(), probabilities.as_ref()),
+        _ => table(&model, &rows.rows.kept, &predicted, decision.as_ref(), probabilities.as_ref()),
     };
     files::write(&args.output, text.as_bytes())
 }
 
-/// A table with a header: the class, then decision values, then probabilities.
+/// A table with a header: columns that are kept, the class, then decision values, then probabilities.
 fn table(
     model: &Model,
+    kept: &[(String, Vec<String>)],
     predicted: &[usize],
     decision: Option<&Matrix>,
     probabilities: Option<&Matrix>,
 ) -> String {
-    let mut header = vec![cell(&model.schema().target().name)];
+    let mut own = vec![model.schema().target().name.clone()];
     if let Some(values) = decision {
         match values.cols() {
-            1 => header.push("decision".to_owned()),
-            _ => header.extend(model.classes().iter().map(|c| cell(&format!("decision_{c}")))),
+            1 => own.push("decision".to_owned()),
+            _ => own.extend(model.classes().iter().map(|c| format!("decision_{c}"))),
         }
     }
     if probabilities.is_some() {
-        header.extend(model.classes().iter().map(|c| cell(&format!("p_{c}"))));
+        own.extend(model.classes().iter().map(|c| format!("p_{c}")));
     }
+    for name in &mut own {
+        while kept.iter().any(|(column, _)| column == name) {
+            name.insert_str(0, "predicted_");
+        }
+    }
+    let names = kept.iter().map(|(name, _)| name).chain(&own);
+    let header: Vec<String> = names.map(|name| cell(name)).collect();
     let mut text = header.join(",");
     text.push('\n');
     for (row, &class) in predicted.iter().enumerate() {
+        for (_, cells) in kept {
+            text.push_str(&cell(&cells[row]));
+            text.push(',');
+        }
         text.push_str(&cell(&model.classes()[class]));
         for values in decision.iter().chain(&probabilities) {
             for value in values.row(row) {

@@ -11,7 +11,7 @@ pub fn run(args: &Show) -> Outcome {
     let model = files::model(&args.model)?;
     let text = match args.json {
         true => format!("{:#}\n", words::as_json(&model)),
-        false => words::details(&model, &args.model),
+        false => words::details(&model, &args.model, args.features),
     };
     console::print(&text)
 }

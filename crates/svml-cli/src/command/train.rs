@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use svml::data::{Format, Kind};
+use svml::data::{Format, Kind, LeftOut};
 use svml::{Error, Method, Model, Progress, Run, Stop};
 
 use crate::args::Train;
@@ -78,7 +78,10 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     if let Some(trace) = &args.trace {
         files::write(trace, words::trace_table(model.report()).as_bytes())?;
     }
-    model.report().warnings.iter().for_each(|warning| console.warn(warning));
+    // What was said before is not said again.
+    let said = model.schema().identifiers();
+    let warnings = model.report().warnings.iter().filter(|warning| Some(*warning) != said.as_ref());
+    warnings.for_each(|warning| console.warn(warning));
     let text = match args.json {
         true => format!("{:#}\n", as_json(&model, &args.output, seconds)),
         false => words::summary(&model, seconds) + &next(&model, args, &training),
@@ -147,6 +150,16 @@ fn describe(training: &Training, console: &Console) {
         let plural = if more == 1 { "" } else { "s" };
         console.note(&format!("  ... and {more} more column{plural} of categories"));
     }
+    let asked: Vec<&str> = (columns.iter())
+        .filter(|column| column.left_out() == Some(LeftOut::Asked))
+        .map(|column| column.name.as_str())
+        .take(LISTED)
+        .collect();
+    let more = columns.iter().filter(|c| c.left_out() == Some(LeftOut::Asked)).count();
+    if more > 0 {
+        let more = if more > asked.len() { format!(", ... {more} in all") } else { String::new() };
+        console.note(&format!("  left out as asked: {}{more}", asked.join(", ")));
+    }
     let counts = data.class_counts();
     let classes: Vec<String> = (data.classes().iter().zip(&counts).take(LISTED))
         .map(|(class, count)| format!("{class} ({count})"))
@@ -164,6 +177,7 @@ fn describe(training: &Training, console: &Console) {
         let count = groups.iter().max().map_or(0, |last| last + 1);
         console.note(&format!("  {count} groups in column {column}, which is no feature"));
     }
+    words::warn_identifiers(schema, console);
     for suspect in suspects {
         let are = if suspect.others == 1 { "is" } else { "are" };
         console.warn(&format!(

@@ -16,7 +16,7 @@ use crate::words::{self, cell};
 pub fn run(args: &Transform, console: &Console) -> Outcome {
     files::check_writable(&args.output)?;
     let model = files::model(&args.rows.model)?;
-    let rows = files::rows(&model, &args.rows.data, &args.rows.reading, console)?;
+    let rows = files::checked_rows(&model, &args.rows, &[], console)?;
     let z = model.transform(&rows.rows.x).map_err(|e| Failure::with_file(&rows.name, e))?;
     let text = match args.output_format {
         Format::Libsvm => {

@@ -4,16 +4,13 @@
 use crate::error::{Error, Remedy, Result};
 
 use super::cell::{Decimal, excerpt, listed, number};
+use super::identifiers::LeftOut;
 use super::options::{Categories, Missing};
 use super::schema::{Column, Kind, Schema};
 use super::{LIMIT, MAX_COLUMNS, MAX_DENSE_BYTES};
 
 /// Most levels of a text column that get a column each unless told otherwise.
 const FEW_LEVELS: usize = 20;
-/// A text column is taken for names or identifiers, and left out, if more than this share of its cells are different
-/// from all others, in a table of at least so many rows.
-const ALMOST_ALL: f64 = 0.9;
-const FEWEST_TO_TELL: usize = 30;
 /// A column looks mistyped if at most one cell in this many is not a number.
 const RARE: usize = 5;
 /// How many known levels a message lists.
@@ -21,18 +18,8 @@ const LEVELS_LISTED: usize = 8;
 /// How many column names a message lists.
 const NAMES_LISTED: usize = 20;
 
-/// Whether a text column is left out, because `distinct` of its `filled` cells are different from each other.
-pub(super) fn is_left_out(distinct: usize, filled: usize, categories: Categories) -> bool {
-    categories == Categories::Auto
-        && filled >= FEWEST_TO_TELL
-        && distinct as f64 > ALMOST_ALL * filled as f64
-}
-
-/// What becomes of a text column: by its levels, which are sorted, and by the number of its cells that are not missing.
-pub(super) fn kind_of(levels: Vec<String>, filled: usize, categories: Categories) -> Kind {
-    if is_left_out(levels.len(), filled, categories) {
-        return Kind::Ignored;
-    }
+/// What becomes of a text column that is used, by its levels, which are sorted.
+pub(super) fn kind_of(levels: Vec<String>, categories: Categories) -> Kind {
     match categories {
         Categories::OneHot => Kind::OneHot { levels },
         Categories::Auto if levels.len() <= FEW_LEVELS => Kind::OneHot { levels },
@@ -49,10 +36,19 @@ pub(super) fn looks_mistyped(numbers: usize, others: usize) -> bool {
 pub(super) fn check_width(schema: &Schema) -> Result<()> {
     let width = schema.width();
     if width == 0 {
+        let names: Vec<String> = (schema.columns.iter())
+            .map(|column| match column.left_out() {
+                Some(why) => format!("{} ({why})", excerpt(&column.name)),
+                None => excerpt(&column.name),
+            })
+            .collect();
+        let asked = schema.columns.iter().all(|c| c.left_out() == Some(LeftOut::Asked));
         return Err(Error::Data {
-            what: "every column is different in almost every row, as names and identifiers are, so that there is nothing to learn from"
-                .to_owned(),
-            remedy: Some(Remedy::UseCodes),
+            what: format!(
+                "every column is left out, so that there is nothing to learn from: {}",
+                listed(&names, LEVELS_LISTED)
+            ),
+            remedy: if asked { None } else { Some(Remedy::UseIdentifiers) },
         });
     }
     if width > MAX_COLUMNS {
@@ -161,6 +157,17 @@ pub(super) fn find(levels: &[String], cell: &str) -> Option<usize> {
         let same = |level: &String| level.eq_ignore_ascii_case(cell);
         if truth { levels.iter().position(same) } else { None }
     })
+}
+
+/// Cells of a column with a category that training did not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unseen {
+    /// The place of the column in the schema.
+    pub column: usize,
+    /// In how many rows.
+    pub rows: usize,
+    /// The first of them, shortened.
+    pub example: String,
 }
 
 /// The error for a category that training did not have.

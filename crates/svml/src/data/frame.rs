@@ -14,11 +14,12 @@ use crate::linalg::Matrix;
 use super::MAX_COLUMNS;
 use super::cell::{Decimal, excerpt, is_missing, number};
 use super::coding::{
-    Code, Coder, check_dense, check_width, is_left_out, kind_of, looks_mistyped, no_such_column,
-    unseen,
+    Code, Coder, Unseen, check_dense, check_width, kind_of, looks_mistyped, no_such_column, unseen,
 };
 use super::dataset::in_range;
+use super::identifiers::{LeftOut, is_date, number_rows, of_texts, whole};
 use super::options::{Categories, Format, Missing};
+use super::read::NewRows;
 use super::schema::{Column, Kind, Schema, TargetColumn};
 
 /// Most different texts of a column that a summary keeps. Of more it keeps their hashes, which are enough to tell
@@ -183,6 +184,10 @@ struct ColumnSummary {
     /// How many of the texts are numbers in either notation, and the first, by bytes, of those that are not.
     spelled: usize,
     odd: Option<String>,
+    /// How many of the texts are dates.
+    dates: usize,
+    /// All values, sorted, as long as they are whole numbers and different from each other, as row numbers are.
+    whole: Option<Vec<i64>>,
     levels: Levels,
 }
 
@@ -257,11 +262,15 @@ impl ColumnSummary {
             commas: true,
             spelled: 0,
             odd: None,
+            dates: 0,
+            whole: None,
             levels: Levels::Texts(BTreeSet::new()),
         };
         match cells {
             Cells::Numbers(values) => {
                 summary.numbers = values.iter().filter(|value| !value.is_nan()).count();
+                let there = values.iter().filter(|value| !value.is_nan());
+                summary.whole = different(there.map(|&value| whole(value)));
             }
             Cells::Texts { codes, texts, category } => {
                 let counts = counts(codes, texts);
@@ -275,6 +284,14 @@ impl ColumnSummary {
                     there().partition(|(text, _)| spells(text));
                 summary.spelled = numbers.iter().map(|(_, count)| **count).sum();
                 summary.odd = others.iter().map(|(text, _)| *text).min().cloned();
+                let dates = others.iter().filter(|(text, _)| is_date(text));
+                summary.dates = dates.map(|(_, count)| **count).sum();
+                if !category {
+                    summary.whole = different(there().map(|(text, count)| match count {
+                        1 => number(text, Decimal::Point).and_then(whole),
+                        _ => None,
+                    }));
+                }
                 let levels = there().map(|(text, _)| text.clone()).collect();
                 summary.levels = Levels::Texts(levels).bounded(most);
             }
@@ -292,13 +309,31 @@ impl ColumnSummary {
             commas: self.commas && other.commas,
             spelled: self.spelled.saturating_add(other.spelled),
             odd: self.odd.into_iter().chain(other.odd).min(),
+            dates: self.dates.saturating_add(other.dates),
+            whole: self.whole.zip(other.whole).and_then(|(mut all, more)| {
+                all.extend(more);
+                different(all.into_iter().map(Some))
+            }),
             levels: self.levels.merge(other.levels, most),
         }
     }
 
-    fn kind(&self, categories: Categories) -> Result<Kind> {
+    /// Whether it numbers the rows of a table.
+    fn numbers_rows(&self, rows: usize) -> bool {
+        (self.whole.as_deref()).is_some_and(|whole| whole.len() == rows && number_rows(whole))
+    }
+
+    /// What becomes of it in a table of so many rows. Row numbers are found in tables with names only: rows without
+    /// names are numbers that were made for learning.
+    fn column(&self, rows: usize, named: bool, categories: Categories) -> Result<Column> {
+        let auto = categories == Categories::Auto;
+        let ignored = |why| Ok(Column::ignored(self.name.clone(), why));
+        let used = |kind| Ok(Column::used(self.name.clone(), kind));
         if self.texts == 0 || (!self.category && (self.points || self.commas)) {
-            return Ok(Kind::Number);
+            return match auto && named && self.numbers_rows(rows) {
+                true => ignored(LeftOut::RowNumber),
+                false => used(Kind::Number),
+            };
         }
         let refuse = |what: String| {
             let what = format!("column '{}' {what}", excerpt(&self.name));
@@ -310,20 +345,26 @@ impl ColumnSummary {
                     .to_owned(),
             );
         }
-        match &self.levels {
-            Levels::Texts(levels) => {
-                Ok(kind_of(levels.iter().cloned().collect(), self.texts, categories))
+        let found = of_texts(self.levels.len(), self.texts, self.dates);
+        match (&self.levels, found.filter(|_| auto)) {
+            (_, Some(why)) => ignored(why),
+            (Levels::Texts(levels), None) => {
+                used(kind_of(levels.iter().cloned().collect(), categories))
             }
-            Levels::Hashes(hashes) if is_left_out(hashes.len(), self.texts, categories) => {
-                Ok(Kind::Ignored)
-            }
-            Levels::Hashes(hashes) => refuse(format!(
+            (Levels::Hashes(hashes), None) => refuse(format!(
                 "has {} different texts, more than {MOST_TEXTS}, in {} rows; leave the column out, or group its texts",
                 hashes.len(),
                 self.texts
             )),
         }
     }
+}
+
+/// Whole numbers, sorted, if all are and are different from each other.
+fn different(values: impl Iterator<Item = Option<i64>>) -> Option<Vec<i64>> {
+    let mut all: Vec<i64> = values.collect::<Option<_>>()?;
+    all.sort_unstable();
+    all.windows(2).all(|pair| pair[0] < pair[1]).then_some(all)
 }
 
 /// Whether a text is a number in either notation.
@@ -424,6 +465,12 @@ impl Summary {
             .collect()
     }
 
+    /// Columns of numbers that number the rows: whole numbers that are all different and leave few gaps.
+    pub fn row_numbers(&self) -> Vec<&str> {
+        let found = self.columns.iter().filter(|column| column.numbers_rows(self.rows));
+        found.map(|column| column.name.as_str()).collect()
+    }
+
     /// Of each column the number of different texts; 0 for a column of numbers.
     pub fn distinct(&self) -> Vec<usize> {
         self.columns.iter().map(|column| column.levels.len()).collect()
@@ -449,7 +496,7 @@ impl Schema {
             });
         }
         let columns = (summary.columns.iter())
-            .map(|c| Ok(Column { name: c.name.clone(), kind: c.kind(categories)? }))
+            .map(|c| c.column(summary.rows, summary.named, categories))
             .collect::<Result<Vec<_>>>()?;
         let mut name = target.trim().to_owned();
         while name.is_empty() || columns.iter().any(|column| column.name == name) {
@@ -469,20 +516,36 @@ impl Schema {
     /// [`data`](crate::data), under new rows. Numbers in a column of categories are those levels that are written like
     /// them or have their value.
     pub fn encode(&self, frame: &Frame) -> Result<Matrix> {
+        self.numbers(frame, &self.parts(frame)?)
+    }
+
+    /// Encodes new rows of a table in memory, as [`Schema::encode`], and takes notice of what training did not have.
+    pub fn read_frame(&self, frame: &Frame) -> Result<NewRows> {
+        let parts = self.parts(frame)?;
+        let x = self.numbers(frame, &parts)?;
+        let unseen = parts.iter().filter_map(|part| part.unseen(frame.rows)).collect();
+        Ok(NewRows::new(x, None).with_unseen(unseen))
+    }
+
+    /// How each column of a frame becomes numbers.
+    fn parts<'a>(&'a self, frame: &'a Frame) -> Result<Vec<Part<'a>>> {
         self.validate()?;
         check_width(self)?;
-        let places = self.places(frame)?;
+        let places = self.places(frame)?.into_iter().enumerate();
+        let used = places.filter(|(k, _)| self.columns[*k].kind != Kind::Ignored);
+        Ok(used
+            .map(|(k, place)| Part::new(k, &self.columns[k], &frame.cells[place], self.missing))
+            .collect())
+    }
+
+    fn numbers(&self, frame: &Frame, parts: &[Part<'_>]) -> Result<Matrix> {
         let width = self.width();
         check_dense(frame.rows, width)?;
-        let used = self.columns.iter().zip(places).filter(|(c, _)| c.kind != Kind::Ignored);
-        let parts: Vec<Part> = used
-            .map(|(column, place)| Part::new(column, &frame.cells[place], self.missing))
-            .collect();
         let mut data = vec![0.0; frame.rows * width];
         let encode_row = |row: usize, out: &mut [f64]| {
             let mut rest = out;
             let mut fits = true;
-            for part in &parts {
+            for part in parts {
                 let (out, after) = std::mem::take(&mut rest).split_at_mut(part.coder.width);
                 fits &= part.coder.write(part.code(row), out);
                 rest = after;
@@ -518,6 +581,8 @@ impl Schema {
 
 /// How one column of a frame becomes numbers.
 struct Part<'a> {
+    /// The place of the column in the schema.
+    place: usize,
     column: &'a Column,
     coder: Coder,
     cells: &'a Cells,
@@ -528,9 +593,10 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(column: &'a Column, cells: &'a Cells, missing: Missing) -> Self {
+    fn new(place: usize, column: &'a Column, cells: &'a Cells, missing: Missing) -> Self {
         let coder = Coder::new(&column.kind, missing);
-        let mut part = Self { column, coder, cells, texts: Vec::new(), numbers: Vec::new() };
+        let (texts, numbers) = (Vec::new(), Vec::new());
+        let mut part = Self { place, column, coder, cells, texts, numbers };
         match cells {
             Cells::Texts { codes, texts, .. } => part.texts = meanings(&column.kind, codes, texts),
             Cells::Numbers(_) => part.numbers = levels_by_value(column.kind.levels()),
@@ -560,16 +626,33 @@ impl<'a> Part<'a> {
         same.find(|level| levels[*level] == plain).or(first)
     }
 
+    /// The text of a cell.
+    fn text(&self, row: usize) -> String {
+        match self.cells {
+            Cells::Numbers(values) => values[row].to_string(),
+            Cells::Texts { codes, texts, .. } => {
+                let code = usize::try_from(codes[row]).ok();
+                code.map(|code| texts[code].clone()).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The categories that the column does not know.
+    fn unseen(&self, rows: usize) -> Option<Unseen> {
+        let unknown = |code: &Code| matches!(code, Code::Level(None));
+        let possible = match self.cells {
+            Cells::Numbers(_) => self.column.kind != Kind::Number,
+            Cells::Texts { .. } => self.texts.iter().any(unknown),
+        };
+        let mut found = (0..rows).filter(|&row| possible && unknown(&self.code(row)));
+        let example = excerpt(&self.text(found.next()?));
+        Some(Unseen { column: self.place, rows: 1 + found.count(), example })
+    }
+
     /// The first error of the column.
     fn refuse(&self, rows: usize, missing: Missing) -> Result<()> {
         for row in 0..rows {
-            let value = || match self.cells {
-                Cells::Numbers(values) => values[row].to_string(),
-                Cells::Texts { codes, texts, .. } => {
-                    let code = usize::try_from(codes[row]).ok();
-                    code.map(|code| texts[code].clone()).unwrap_or_default()
-                }
-            };
+            let value = || self.text(row);
             let codes = matches!(self.column.kind, Kind::Codes { .. });
             match self.code(row) {
                 Code::Missing if missing != Missing::Impute => {
@@ -666,7 +749,8 @@ mod tests {
 
     fn kind(cells: &[Option<String>]) -> Kind {
         let cells: Vec<Option<&str>> = cells.iter().map(Option::as_deref).collect();
-        Summary::of(&texts("c", &cells)).unwrap().columns[0].kind(Categories::Auto).unwrap()
+        let summary = Summary::of(&texts("c", &cells)).unwrap();
+        summary.columns[0].column(cells.len(), true, Categories::Auto).unwrap().kind
     }
 
     /// The rows of a table in three columns, of which one has gaps and one is different in every row.
@@ -747,6 +831,44 @@ mod tests {
             let json = serde_json::to_string(&whole).unwrap();
             assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), whole);
         }
+    }
+
+    /// However the table is cut and its rows are shuffled; in a table without names numbers are not looked at.
+    #[test]
+    fn row_numbers_and_dates_are_found_in_tables_with_names() {
+        let part = |named: bool, rows: Vec<usize>| {
+            let mut frame = Frame::new(named);
+            frame.push_numbers("id", rows.iter().map(|&k| 10.0 + k as f64).collect()).unwrap();
+            frame
+                .push_numbers("size", rows.iter().map(|&k| (3 * k + k / 7) as f64).collect())
+                .unwrap();
+            let days: Vec<String> =
+                rows.iter().map(|k| format!("2026-11-{:02}", 1 + k % 28)).collect();
+            let days: Vec<Option<&str>> = days.iter().map(|day| Some(day.as_str())).collect();
+            let (codes, texts) = coded(&days);
+            frame.push_texts("day", codes, texts).unwrap();
+            let spelled: Vec<String> = rows.iter().map(|k| format!("{k:03}")).collect();
+            frame.push_texts("no", (0..rows.len() as i32).collect(), spelled).unwrap();
+            Summary::of(&frame).unwrap()
+        };
+        let left = |summary: &Summary, categories| {
+            let schema = Schema::of_summary(summary, "y", categories, Missing::Refuse).unwrap();
+            schema.columns().iter().map(Column::left_out).collect::<Vec<_>>()
+        };
+        let shuffled: Vec<usize> = (0..101).map(|k| k * 37 % 101).collect();
+        let (first, second) = shuffled.split_at(44);
+        let [a, b] = [first, second].map(|rows| part(true, rows.to_vec()));
+        let whole = part(true, shuffled.clone());
+        assert_eq!(b.clone().merge(a.clone()).unwrap(), whole);
+        let numbered = Some(LeftOut::RowNumber);
+        let found = [numbered, None, Some(LeftOut::Date), numbered];
+        assert_eq!(left(&whole, Categories::Auto), found);
+        assert_eq!(whole.row_numbers(), ["id", "no"]);
+        assert_eq!(left(&whole, Categories::OneHot), [None; 4]);
+        // Parts that overlap have rows twice.
+        assert_eq!(a.clone().merge(whole).unwrap().row_numbers(), [""; 0]);
+        let bare = part(false, shuffled);
+        assert_eq!(left(&bare, Categories::Auto), [None, None, Some(LeftOut::Date), None]);
     }
 
     #[test]

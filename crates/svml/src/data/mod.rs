@@ -16,6 +16,12 @@
 //! * A column holds numbers if all its cells that are not missing are numbers. Where commas do not separate cells,
 //!   `1,5` is a number too, if the whole column can be read that way. Any other column is text, and its different
 //!   values, the levels, are sorted by bytes. Numbers beyond +-[`LIMIT`], infinities among them, are an error.
+//! * Columns that look like identifiers are left out under [`Categories::Auto`], unless the options name them
+//!   ([`ReadOptions::use_anyway`], [`ReadOptions::only`]): texts that are different in more than nine of ten of at least 30
+//!   cells; texts that are dates, with or without a time, in more than nine of ten cells; and row numbers, which are whole
+//!   numbers in all of at least 30 rows, all different, that fill at least half of the places between the least and the
+//!   largest, in steps of their greatest common divisor and in any order. [`Column::left_out`] says why. Values that are
+//!   missing in a column that is left out do not count.
 //! * Rows without a class label are an error, or are dropped under [`Missing::Drop`]. A column that is missing in
 //!   all rows is an error under [`Missing::Drop`]; imputed, it is constant and left out with a warning.
 //!
@@ -36,7 +42,7 @@
 //!   order. Columns that training did not have are ignored; if one that training had is not there, the error is
 //!   [`Error::NoSuchColumn`](crate::error::Error::NoSuchColumn). The target column, if there is one, gives the labels.
 //! * Otherwise columns are matched by position: the table has as many columns as the training table, the target
-//!   at its place, or one fewer, without the target. Any other number is [`Error::Shape`](crate::error::Error::Shape).
+//!   at its place, or one fewer, without the target; or as many as the model uses. Any other number is [`Error::Shape`](crate::error::Error::Shape).
 //! * If the options do not say whether there is a header, the first row is one if it holds all column names of
 //!   the schema. Otherwise it is one if no number column has a number in it and no category column a known level.
 //! * A missing value is NaN if the model imputes. Otherwise it is [`Error::Missing`](crate::error::Error::Missing),
@@ -44,6 +50,7 @@
 //! * A category that training did not have is all zeros in one-hot columns. As a code it is NaN if the model
 //!   imputes, otherwise [`Error::UnseenCategory`](crate::error::Error::UnseenCategory). `true` and `false` are found in
 //!   upper and lower case.
+//! * What the training data do not have is counted; [`Model::remarks`](crate::Model::remarks) says it.
 //! * Text in a number column is [`Error::Parse`](crate::error::Error::Parse).
 //! * Labels are returned only if every row has one. They are written like the classes of the model: if these are
 //!   numbers, `1.0` becomes `1`.
@@ -57,7 +64,7 @@
 //! A [`Frame`] is a table in memory, with columns of numbers and of texts. The rules are those for tables of a file: texts
 //! are trimmed, some stand for a missing value, and a column of texts that are all numbers is one of numbers, with decimal
 //! commas if the whole column can be read that way. Columns that were said to be categories stay categories.
-//! A [`Summary`] of the frame, or of several parts of a table, decides how columns become numbers
+//! Row numbers are found in frames with names only. A [`Summary`] of the frame, or of several parts of a table, decides how columns become numbers
 //! ([`Schema::of_summary`], [`Schema::encode`], [`Dataset::with_schema`]).
 //!
 //! # Large files
@@ -92,6 +99,7 @@ mod dataset;
 pub(crate) mod folds;
 mod frame;
 pub(crate) mod generate;
+mod identifiers;
 mod labels;
 mod options;
 pub(crate) mod prepare;
@@ -105,6 +113,7 @@ pub use coding::check_dense;
 pub use dataset::Dataset;
 pub use frame::{Frame, Summary};
 pub use generate::{Generated, Generator};
+pub use identifiers::LeftOut;
 pub use options::{Categories, Delimiter, Format, Missing, ReadOptions, Target};
 pub use prepare::ClassWeight;
 pub use read::NewRows;

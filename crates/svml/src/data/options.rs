@@ -28,6 +28,17 @@ pub struct ReadOptions {
     /// The column, by its name or its number from 1, that says which rows belong together; see
     /// [`Dataset::with_groups`](super::Dataset::with_groups). It is no feature. Only tables of cells can have one.
     pub groups: Option<String>,
+    /// Columns to leave out, each by its name or its number from 1. New rows may have them or not.
+    pub drop: Vec<String>,
+    /// If there are any, the only columns to learn from, each by its name or its number from 1. They are used even if they
+    /// look like identifiers.
+    pub only: Vec<String>,
+    /// Columns, each by its name or its number from 1, to use even if they look like identifiers: row numbers, dates, or
+    /// texts that are different in almost every row. [`Categories::Codes`] and [`Categories::OneHot`] use all columns.
+    pub use_anyway: Vec<String>,
+    /// Of new rows: columns, each by its name or its number from 1, or `all`, whose cells are wanted as they are written;
+    /// see [`NewRows::kept`](super::NewRows::kept). Only tables of cells have such columns.
+    pub keep: Vec<String>,
 }
 
 impl ReadOptions {
@@ -105,8 +116,8 @@ pub enum Missing {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Categories {
-    /// One-hot for columns of at most 20 levels, codes for others; a column whose text is different in almost every
-    /// row, as that of a name or an identifier is, is left out.
+    /// One-hot for columns of at most 20 levels, codes for others. Columns that look like identifiers are left out: texts
+    /// that are different in almost every row, dates, and numbers that number the rows.
     #[default]
     Auto,
     /// One column of codes 0, 1, ... in the sorted order of the levels.

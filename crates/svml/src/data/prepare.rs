@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::listed;
 use super::folds::content_order_by_group;
-use super::{Dataset, Kind, Sample, Scaler};
+use super::{Dataset, Sample, Scaler};
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 
@@ -245,15 +245,7 @@ impl TrainingRows {
     /// What the user should know about the data.
     pub fn warnings(&self, data: &Dataset) -> Vec<String> {
         let names = data.schema().encoded_names();
-        let ignored = (data.schema().columns().iter())
-            .filter(|column| column.kind == Kind::Ignored)
-            .filter(|column| data.group_column() != Some(&column.name))
-            .map(|column| {
-                format!(
-                    "column {} was left out: its text is different in almost every row, as names and identifiers are; it is used if categories are read as codes",
-                    column.name
-                )
-            });
+        let ignored = data.schema().identifiers();
         let constant = (self.scaler.constant())
             .map(|k| format!("column {} is constant and was left out", names[k]));
         let single = (self.classes.iter().enumerate())
@@ -275,7 +267,7 @@ impl TrainingRows {
             })
         };
         let alone = (0..self.classes.len()).filter_map(in_one_group);
-        ignored.chain(constant).chain(single).chain(alone).collect()
+        ignored.into_iter().chain(constant).chain(single).chain(alone).collect()
     }
 }
 

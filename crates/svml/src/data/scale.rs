@@ -12,7 +12,7 @@ use crate::linalg::Matrix;
 /// this bound and the one on the entries of a metric no squared distance overflows.
 const FAR: f64 = 1e70;
 
-/// Fill, mean and scale of every encoded column.
+/// Fill, mean, scale and range of every encoded column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Scaler {
@@ -23,10 +23,16 @@ pub struct Scaler {
     /// Standard deviation (of the population), which the value is divided by; 0 marks a column
     /// that was constant in training and is left out.
     pub scale: Vec<f64>,
+    /// The least value in training; models of former versions do not know it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub low: Vec<f64>,
+    /// The largest value in training; models of former versions do not know it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub high: Vec<f64>,
 }
 
 impl Scaler {
-    /// Computes the three from the rows of `x`, each counted with its weight; missing values are NaN.
+    /// Computes them from the rows of `x`, each counted with its weight; missing values are NaN.
     ///
     /// # Panics
     ///
@@ -45,11 +51,14 @@ impl Scaler {
             column(k).map(move |(v, w)| (if v.is_nan() { fill } else { v }, w))
         };
         let (mut means, mut scales) = (Vec::new(), Vec::new());
+        let (mut lows, mut highs) = (Vec::new(), Vec::new());
         for k in 0..x.cols() {
             let (low, high) = filled(k)
                 .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), (v, _)| (l.min(v), h.max(v)));
+            lows.push(finite(low));
+            highs.push(finite(high));
             if low >= high {
-                means.push(if low.is_finite() { low } else { 0.0 });
+                means.push(finite(low));
                 scales.push(0.0);
                 continue;
             }
@@ -61,7 +70,7 @@ impl Scaler {
             scales.push(variance.sqrt() * unit);
         }
         share_scale(&mut scales, kinds);
-        Self { fill, mean: means, scale: scales }
+        Self { fill, mean: means, scale: scales, low: lows, high: highs }
     }
 
     /// The same from what the columns of rows hold that lie in several places: `most_frequent` is the code that takes the
@@ -96,10 +105,13 @@ impl Scaler {
         let sums = moments(&unit, &centre, &fill)?;
         let (left, squares) = (means(&sums, 1), means(&sums, 2));
         let (mut mean, mut scale) = (Vec::new(), Vec::new());
+        let (mut lows, mut highs) = (Vec::new(), Vec::new());
         for k in 0..d {
             let (low, high) = (low[k].min(fill[k]), high[k].max(fill[k]));
+            lows.push(finite(low));
+            highs.push(finite(high));
             if low >= high {
-                mean.push(if low.is_finite() { low } else { 0.0 });
+                mean.push(finite(low));
                 scale.push(0.0);
                 continue;
             }
@@ -107,7 +119,7 @@ impl Scaler {
             scale.push((squares[k] - left[k] * left[k]).max(0.0).sqrt() * unit[k]);
         }
         share_scale(&mut scale, kinds);
-        Ok(Self { fill, mean, scale })
+        Ok(Self { fill, mean, scale, low: lows, high: highs })
     }
 
     /// Fills and standardises. A column that was constant in training becomes 0, whatever it holds now.
@@ -140,7 +152,11 @@ impl Scaler {
 
     /// Checks that numbers read from a model file are ones that [`Scaler::fit`] can give.
     pub(crate) fn validate(&self, width: usize) -> Result<()> {
-        for (name, values) in [("fill", &self.fill), ("mean", &self.mean), ("scale", &self.scale)] {
+        let Self { fill, mean, scale, low, high } = self;
+        let all = [("fill", fill), ("mean", mean), ("scale", scale), ("low", low), ("high", high)];
+        // Models of former versions do not know the range.
+        let known = if low.is_empty() && high.is_empty() { 3 } else { 5 };
+        for (name, values) in &all[..known] {
             if values.len() != width {
                 return Err(Error::ModelFile(format!(
                     "'{name}' has {} values, but there are {width} columns",
@@ -151,11 +167,19 @@ impl Scaler {
                 return Err(Error::ModelFile(format!("'{name}' holds {bad}, which is not finite")));
             }
         }
+        if let Some((low, high)) = low.iter().zip(high).find(|(low, high)| low > high) {
+            return Err(Error::ModelFile(format!("'low' holds {low}, above {high} of 'high'")));
+        }
         match self.scale.iter().find(|s| **s < 0.0) {
             Some(bad) => Err(Error::ModelFile(format!("'scale' holds {bad}, which is negative"))),
             None => Ok(()),
         }
     }
+}
+
+/// An end of a range; 0 for that of no rows.
+fn finite(end: f64) -> f64 {
+    if end.is_finite() { end } else { 0.0 }
 }
 
 /// Weighted mean of the values that are not missing; 0 if all are missing.
@@ -225,6 +249,10 @@ mod tests {
         let x = Matrix::from_rows(&[[1.0, 5.0, 2.0], [3.0, 5.0, 0.0], [NAN, 5.0, 2.0]]).unwrap();
         let scaler = Scaler::fit(&x, &ONES, &[Encoded::Number, Encoded::Number, Encoded::Code]);
         assert_eq!(scaler.fill, [2.0, 5.0, 2.0]);
+        assert_eq!(
+            (&scaler.low[..], &scaler.high[..]),
+            (&[1.0, 5.0, 0.0][..], &[3.0, 5.0, 2.0][..])
+        );
         assert_eq!(scaler.constant().collect::<Vec<_>>(), [1]);
         let out = scaler.apply(&x);
         let expected = 1.5f64.sqrt();

@@ -8,8 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 use super::MAX_COLUMNS;
-use super::cell::excerpt;
+use super::cell::{excerpt, listed};
+use super::identifiers::LeftOut;
 use super::options::{Format, Missing};
+
+/// How many columns that are left out for the same reason are named.
+const LISTED: usize = 8;
 
 /// The columns of a table and their encoding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +33,9 @@ pub struct Column {
     pub name: String,
     /// How it becomes numbers.
     pub kind: Kind,
+    /// Why it is left out, if it is and that is on record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) why: Option<LeftOut>,
 }
 
 /// How a column becomes numbers.
@@ -48,7 +55,7 @@ pub enum Kind {
         /// The different texts, sorted by bytes.
         levels: Vec<String>,
     },
-    /// It is left out: its text is different in almost every row, as that of a name or an identifier is.
+    /// It is left out; [`Column::left_out`] says why.
     Ignored,
 }
 
@@ -79,6 +86,24 @@ pub enum Encoded {
     },
 }
 
+impl Column {
+    /// A column that is used.
+    pub(super) fn used(name: String, kind: Kind) -> Self {
+        Self { name, kind, why: None }
+    }
+
+    /// A column that is left out.
+    pub(super) fn ignored(name: String, why: LeftOut) -> Self {
+        Self { name, kind: Kind::Ignored, why: Some(why) }
+    }
+
+    /// Why it is left out; nothing if it is used.
+    pub fn left_out(&self) -> Option<LeftOut> {
+        // Models of former versions left out texts that are different in almost every row, and nothing else.
+        (self.kind == Kind::Ignored).then(|| self.why.unwrap_or(LeftOut::Unique))
+    }
+}
+
 impl Kind {
     /// Number of encoded columns.
     pub fn width(&self) -> usize {
@@ -101,7 +126,7 @@ impl Kind {
 impl Schema {
     /// The schema of a table of numbers.
     pub(super) fn of_numbers(names: Vec<String>, target: TargetColumn, format: Format) -> Self {
-        let columns = names.into_iter().map(|name| Column { name, kind: Kind::Number }).collect();
+        let columns = names.into_iter().map(|name| Column::used(name, Kind::Number)).collect();
         Self { columns, target, header: false, missing: Missing::Refuse, format }
     }
 
@@ -113,6 +138,30 @@ impl Schema {
     /// The raw columns that become features: all but those that are left out.
     pub fn used_columns(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| column.kind != Kind::Ignored)
+    }
+
+    /// Which columns are left out because they look like identifiers, and why, in a sentence; nothing if there are none.
+    pub fn identifiers(&self) -> Option<String> {
+        let found: Vec<(&str, LeftOut)> = (self.columns.iter())
+            .filter_map(|column| column.left_out().map(|why| (column.name.as_str(), why)))
+            .filter(|(_, why)| !matches!(why, LeftOut::Asked | LeftOut::Groups))
+            .collect();
+        let neighbours = found.chunk_by(|(_, a), (_, b)| a == b).map(|same| {
+            let names: Vec<&str> = same.iter().map(|(name, _)| *name).collect();
+            let why = match (same[0].1, names.len()) {
+                (LeftOut::Unique, 2..) => {
+                    "their texts are different in almost every row".to_owned()
+                }
+                (LeftOut::RowNumber, 2..) => "they number the rows".to_owned(),
+                (LeftOut::Date, 2..) => "they hold dates".to_owned(),
+                (why, _) => why.to_string(),
+            };
+            format!("{} ({why})", listed(&names, LISTED))
+        });
+        let all: Vec<String> = neighbours.collect();
+        (!all.is_empty()).then(|| {
+            format!("left out as identifiers, which say nothing about new rows: {}", all.join(", "))
+        })
     }
 
     /// The column of class labels.
@@ -221,6 +270,9 @@ impl Schema {
             if !seen.insert(&column.name) {
                 return refuse(format!("the name '{name}' occurs twice"));
             }
+            if column.why.is_some() && column.kind != Kind::Ignored {
+                return refuse(format!("'{name}' is used, but there is a reason to leave it out"));
+            }
             let levels = column.kind.levels();
             if levels.is_empty() && !matches!(column.kind, Kind::Number | Kind::Ignored) {
                 return refuse(format!("category '{name}' has no levels"));
@@ -248,7 +300,7 @@ mod tests {
     }
 
     fn column(name: &str, kind: Kind) -> Column {
-        Column { name: name.to_owned(), kind }
+        Column::used(name.to_owned(), kind)
     }
 
     fn example() -> Schema {
@@ -292,6 +344,23 @@ mod tests {
         back.validate().unwrap();
     }
 
+    /// Files of former versions have no reason, and stay as they are when they are written again.
+    #[test]
+    fn the_reason_for_leaving_out_is_kept() {
+        let mut schema = example();
+        schema.columns.push(Column::ignored("when".to_owned(), LeftOut::Date));
+        let json = serde_json::to_string(&schema).unwrap();
+        assert!(json.contains(r#"{"name":"when","kind":"ignored","why":"date"}"#), "{json}");
+        assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
+        let former = json.replace(r#","why":"date""#, "");
+        let read: Schema = serde_json::from_str(&former).unwrap();
+        read.validate().unwrap();
+        assert_eq!(read.columns[3].left_out(), Some(LeftOut::Unique));
+        assert_eq!(serde_json::to_string(&read).unwrap(), former);
+        assert_eq!(read.columns[0].left_out(), None);
+        assert_eq!(read.used_columns().count(), 3);
+    }
+
     #[test]
     fn hostile_schemas_are_refused() {
         let refused = |change: fn(&mut Schema), reason: &str| {
@@ -305,6 +374,7 @@ mod tests {
         refused(|s| s.target.name = "age".into(), "'age' occurs twice");
         refused(|s| s.columns[2].name = "age".into(), "'age' occurs twice");
         refused(|s| s.columns[0].name.clear(), "no name");
+        refused(|s| s.columns[0].why = Some(LeftOut::Date), "'age' is used, but");
         refused(|s| s.columns[2].kind = Kind::Codes { levels: vec![] }, "no levels");
         refused(|s| s.columns[1].kind = Kind::OneHot { levels: vec![] }, "no levels");
         refused(

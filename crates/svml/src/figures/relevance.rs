@@ -1,16 +1,21 @@
-//! How much each feature counts.
+//! How much each column counts.
 
+use crate::data::{Column, Encoded};
 use crate::metric::Metric;
 use crate::model::Model;
 
-/// How strongly each standardised feature enters the distance: its share of the diagonal of M = L'L.
+/// How strongly each column of the table enters the distance: its share of the diagonal of M = L'L.
 ///
-/// A model that is a mean of SVMs has the mean of their shares, with their weights, and how far these lie apart. One
-/// of a single width gives all features the same share. Columns that were constant in training have none.
+/// The share of a feature is M_kk times its variance, which is 1 for numbers and codes, because they are standardised. The
+/// zero-or-one features of a category have a variance of 1 together, so that it counts like a number under a metric of one
+/// width; the share of such a column is the sum of its features.
+///
+/// A model that is a mean of SVMs has the mean of their shares, with their weights, and how far these lie apart. Columns
+/// that were constant in training have none.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Relevance {
-    /// Names of the features.
+    /// Names of the columns, or of the features.
     pub names: Vec<String>,
     /// Their shares, which add up to one.
     pub values: Vec<f64>,
@@ -21,31 +26,48 @@ pub struct Relevance {
 }
 
 impl Relevance {
-    /// The relevance of all features of a model, the most relevant first.
+    /// The relevance of all columns that a model uses, the most relevant first.
     pub fn new(model: &Model) -> Self {
-        let all = Self::by_column(model);
-        let order = by_relevance(&all.values);
-        let sorted = |values: &[f64]| order.iter().map(|&k| values[k]).collect();
-        Self {
-            names: order.iter().map(|&k| all.names[k].clone()).collect(),
-            values: sorted(&all.values),
-            low: sorted(&all.low),
-            high: sorted(&all.high),
-        }
+        Self::of_columns(model).sorted()
+    }
+
+    /// The relevance of all encoded features, such as `colour=red`, the most relevant first.
+    pub fn by_feature(model: &Model) -> Self {
+        Self::of_features(model).sorted()
     }
 
     /// As [`Relevance::new`], in the order of the columns of the data.
-    pub fn by_column(model: &Model) -> Self {
-        let constant: Vec<usize> = model.scaler().constant().collect();
+    pub fn of_columns(model: &Model) -> Self {
+        let columns: Vec<&Column> = model.schema().used_columns().collect();
+        let of_column = columns.iter().enumerate();
+        let place: Vec<usize> =
+            of_column.flat_map(|(k, column)| vec![k; column.kind.width()]).collect();
+        let names = columns.iter().map(|column| column.name.clone()).collect();
+        Self::summed(model, names, &place)
+    }
+
+    /// As [`Relevance::by_feature`], in the order of the features.
+    pub fn of_features(model: &Model) -> Self {
+        let place: Vec<usize> = (0..model.metric().features()).collect();
+        Self::summed(model, model.schema().encoded_names(), &place)
+    }
+
+    /// The shares of features, summed by their places.
+    fn summed(model: &Model, names: Vec<String>, place: &[usize]) -> Self {
+        let variances = variances(model);
         let mut metrics: Vec<(f64, &Metric)> =
             model.members().iter().map(|member| (member.weight(), member.metric())).collect();
         if metrics.is_empty() {
             metrics.push((1.0, model.metric()));
         }
-        let d = model.metric().features();
+        let d = names.len();
         let (mut values, mut low, mut high) = (vec![0.0; d], vec![f64::INFINITY; d], vec![0.0; d]);
         for (weight, metric) in metrics {
-            for (k, share) in shares(metric, &constant).into_iter().enumerate() {
+            let mut shares = vec![0.0; d];
+            for (&at, share) in place.iter().zip(self::shares(metric, &variances)) {
+                shares[at] += share;
+            }
+            for (k, share) in shares.into_iter().enumerate() {
                 values[k] += weight * share;
                 low[k] = share.min(low[k]);
                 high[k] = share.max(high[k]);
@@ -55,7 +77,18 @@ impl Relevance {
         for (k, value) in values.iter_mut().enumerate() {
             *value = value.clamp(low[k], high[k]);
         }
-        Self { names: model.schema().encoded_names(), values, low, high }
+        Self { names, values, low, high }
+    }
+
+    fn sorted(self) -> Self {
+        let order = by_relevance(&self.values);
+        let sorted = |values: &[f64]| order.iter().map(|&k| values[k]).collect();
+        Self {
+            names: order.iter().map(|&k| self.names[k].clone()).collect(),
+            values: sorted(&self.values),
+            low: sorted(&self.low),
+            high: sorted(&self.high),
+        }
     }
 
     /// Whether some SVMs of the model give a feature another share than others do.
@@ -64,15 +97,34 @@ impl Relevance {
     }
 }
 
+/// The variance of each feature after scaling: 0 for one that was constant, 1 for numbers and codes. Of a zero-or-one
+/// feature of mean p it is p (1 - p) in the square of its scale, which all features of a category share.
+fn variances(model: &Model) -> Vec<f64> {
+    let scaler = model.scaler();
+    let kinds = model.schema().encoded_kinds();
+    (kinds.iter().zip(scaler.mean.iter().zip(&scaler.scale)))
+        .map(|(kind, (&mean, &scale))| match kind {
+            _ if scale == 0.0 => 0.0,
+            Encoded::Indicator { .. } => (mean * (1.0 - mean)).max(0.0) / (scale * scale),
+            _ => 1.0,
+        })
+        .collect()
+}
+
 /// The share of each feature in the diagonal of M.
-fn shares(metric: &Metric, constant: &[usize]) -> Vec<f64> {
+fn shares(metric: &Metric, variances: &[f64]) -> Vec<f64> {
     let mut shares = metric.relevance();
-    constant.iter().for_each(|&k| shares[k] = 0.0);
-    let largest = shares.iter().copied().fold(0.0, f64::max);
-    if largest > 0.0 {
+    let largest = (shares.iter().zip(variances))
+        .filter(|(_, variance)| **variance > 0.0)
+        .map(|(share, _)| *share)
+        .fold(0.0, f64::max);
+    for (share, variance) in shares.iter_mut().zip(variances) {
         // In units of the largest, whose sum does not overflow.
-        let sum: f64 = shares.iter().map(|share| share / largest).sum();
-        shares.iter_mut().for_each(|share| *share = *share / largest / sum);
+        *share = if largest > 0.0 && *variance > 0.0 { *share / largest * variance } else { 0.0 };
+    }
+    let sum: f64 = shares.iter().sum();
+    if sum > 0.0 {
+        shares.iter_mut().for_each(|share| *share /= sum);
     }
     shares
 }
@@ -114,6 +166,43 @@ mod tests {
         assert!(!relevance.is_spread());
     }
 
+    /// A category counts as one column, by the sum of its features: under a metric of one width as much as a number.
+    #[test]
+    fn the_features_of_a_category_are_summed() {
+        let row = |i: usize| {
+            format!(
+                "{}.5,c{},{},{}\n",
+                i * 7 % 23,
+                i * i % 7,
+                ["u", "v"][i / 3 % 2],
+                ["a", "b"][i % 2]
+            )
+        };
+        let text: String = (0..80).map(row).collect();
+        let data =
+            Dataset::from_csv(text.as_bytes(), &crate::data::ReadOptions::default()).unwrap();
+        let sphere =
+            Svml { form: crate::metric::Form::Sphere.into(), cross_fit: false, ..Svml::default() };
+        let columns = Relevance::of_columns(&Model::fit(&data, sphere).unwrap());
+        assert_eq!(columns.names, ["x1", "x2", "x3"]);
+        assert!(
+            columns.values.iter().all(|value| (value - 1.0 / 3.0).abs() < 1e-12),
+            "{columns:?}"
+        );
+
+        let model = Model::fit(&data, Svml { cross_fit: false, ..Svml::default() }).unwrap();
+        let (columns, features) = (Relevance::of_columns(&model), Relevance::of_features(&model));
+        assert_eq!(features.names.len(), 7);
+        let of_category: f64 = features.values[1..5].iter().sum();
+        assert!((columns.values[1] - of_category).abs() < 1e-12);
+        assert!((columns.values.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        // The spread is that of the sums.
+        assert!(columns.low[1] >= features.low[1..5].iter().sum::<f64>() - 1e-12);
+        let best = Relevance::new(&model);
+        assert!(best.values.is_sorted_by(|a, b| a >= b) && best.names.len() == 3);
+        assert_eq!(Relevance::by_feature(&model).names.len(), 7);
+    }
+
     #[test]
     fn a_mean_has_the_mean_of_the_shares_and_their_spread() {
         // A column without a meaning, so that metrics differ, and one that is constant.
@@ -127,7 +216,7 @@ mod tests {
         let data = Dataset::new(x, &y).unwrap();
         let model = Model::fit(&data, Svml { cross_fit: false, ..Svml::default() }).unwrap();
         assert_eq!(model.members().len(), 3);
-        let relevance = Relevance::by_column(&model);
+        let relevance = Relevance::of_columns(&model);
         assert_eq!(relevance.names, ["x1", "x2", "x3", "x4"]);
         assert!((relevance.values.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         assert!(relevance.is_spread());

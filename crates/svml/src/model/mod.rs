@@ -8,6 +8,7 @@ mod libsvm;
 mod many_rows;
 mod measure;
 mod neighbours;
+mod remarks;
 mod report;
 mod svms;
 mod threshold;
@@ -20,6 +21,7 @@ pub use many_rows::ManyRows;
 pub use measure::{ClassMeasures, Measure, Measures, Scores};
 pub(crate) use measure::{Ranked, bin_of, bins_of, wilson};
 pub use neighbours::NearestNeighbours;
+pub use remarks::{Remark, Unusual};
 pub use report::{Report, Stage, ThroughLandmarks};
 pub use threshold::{Goal, Threshold};
 

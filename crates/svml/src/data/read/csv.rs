@@ -3,15 +3,19 @@
 
 use std::collections::HashMap;
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Remedy, Result};
 
+use super::chosen::{Said, said};
 use super::encode::encode;
 use super::slips::{Suspect, suspects};
 use super::source::Input;
 use super::table::{Cell, Content, Table, names_by_place, names_of};
-use crate::data::cell::excerpt;
+use crate::data::cell::{excerpt, number};
 use crate::data::coding::{check_width, kind_of, no_such_column};
 use crate::data::dataset::Groups;
+use crate::data::identifiers::{LeftOut, are_row_numbers, is_date, of_texts, whole};
 use crate::data::options::{Categories, Format, Missing, ReadOptions, Target};
 use crate::data::schema::{Column, Kind, Schema, TargetColumn};
 use crate::data::{Dataset, labels};
@@ -51,18 +55,32 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec
     check_distinct(&names, table.line(0))?;
     let target = find_target(&names, &options.target)?;
     let features: Vec<usize> = (0..table.width()).filter(|&j| j != target).collect();
-    let rows = usable_rows(&table, first, &names, target, options.missing)?;
+    let said = said(&names, Some(target), options)?;
     let group_column = find_groups(&names, target, options.groups.as_deref())?;
+    let left_out = |rows: &[usize], j: usize| match said[j] {
+        _ if group_column == Some(j) => Some(LeftOut::Groups),
+        Said::Drop => Some(LeftOut::Asked),
+        Said::Use => None,
+        Said::Nothing => identifier(&table, rows, j, options.categories),
+    };
+    // What is left out may have gaps.
+    let all: Vec<usize> = (first..table.rows()).collect();
+    let mut why: Vec<Option<LeftOut>> = features.par_iter().map(|&j| left_out(&all, j)).collect();
+    let used = features.iter().zip(&why).filter(|(_, why)| why.is_none()).map(|(&j, _)| j);
+    let mut needed: Vec<usize> = used.chain([target]).chain(group_column).collect();
+    needed.sort_unstable();
+    let rows = usable_rows(&table, first, &names, target, &needed, options.missing)?;
     let groups = group_column.map(|j| groups(&table, &rows, &names, j)).transpose()?;
+    if rows.len() < all.len() {
+        for (why, &j) in why.iter_mut().zip(&features) {
+            *why = why.or_else(|| left_out(&rows, j));
+        }
+    }
 
-    let columns = features
-        .iter()
-        .map(|&j| Column {
-            name: names[j].clone(),
-            kind: match group_column {
-                Some(column) if column == j => Kind::Ignored,
-                _ => kind(&table, &rows, j, options.categories),
-            },
+    let columns = (features.iter().zip(why))
+        .map(|(&j, why)| match why {
+            Some(why) => Column::ignored(names[j].clone(), why),
+            None => Column::used(names[j].clone(), kind(&table, &rows, j, options.categories)),
         })
         .collect();
     let labels = labels::encode(rows.iter().map(|&i| table.cell(i, target)));
@@ -86,6 +104,8 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec
     check_width(&schema)?;
     let mut suspects = suspects(&table, header, target);
     suspects.retain(|suspect| group_column.is_none_or(|j| suspect.column != names[j]));
+    let dropped = |name: &str| names.iter().zip(&said).any(|(n, s)| n == name && *s == Said::Drop);
+    suspects.retain(|suspect| !dropped(&suspect.column));
     let x = encode(table, &rows, &features, &schema.columns, options.missing)?;
     let weights = vec![1.0; x.rows()];
     Ok((Dataset { x, y: labels.y, classes: labels.classes, schema, weights, groups }, suspects))
@@ -149,17 +169,19 @@ fn groups(table: &Table, rows: &[usize], names: &[String], column: usize) -> Res
     Ok(Groups::named(&of_rows, Some(names[column].clone())))
 }
 
-/// The rows that are kept. Only under [`Missing::Impute`] can they hold missing values, never in the target.
+/// The rows that are kept. Only under [`Missing::Impute`] can they hold missing values in the columns that are `needed`,
+/// never in the target.
 fn usable_rows(
     table: &Table,
     first: usize,
     names: &[String],
     target: usize,
+    needed: &[usize],
     missing: Missing,
 ) -> Result<Vec<usize>> {
     let all = first..table.rows();
     if missing == Missing::Drop {
-        for (j, name) in names.iter().enumerate() {
+        for (j, name) in needed.iter().map(|&j| (j, &names[j])) {
             if table.content(j, all.clone()) == Content::Empty {
                 return Err(Error::Parse {
                     line: table.line(first) as u64,
@@ -175,7 +197,7 @@ fn usable_rows(
     }
     let mut rows = Vec::with_capacity(all.len());
     for i in all {
-        let gap = table.gap(i);
+        let gap = needed.iter().copied().find(|&j| table.is_missing(i, j));
         match (missing, gap) {
             (Missing::Drop, Some(_)) => continue,
             (Missing::Refuse, Some(j)) if j != target => {
@@ -205,25 +227,58 @@ fn usable_rows(
     Ok(rows)
 }
 
-fn kind(table: &Table, rows: &[usize], column: usize, categories: Categories) -> Kind {
-    if table.content(column, rows.iter().copied()) != Content::Text {
-        return Kind::Number;
+/// Why a column looks like an identifier, if it does and identifiers are left out.
+fn identifier(
+    table: &Table,
+    rows: &[usize],
+    column: usize,
+    categories: Categories,
+) -> Option<LeftOut> {
+    if categories != Categories::Auto {
+        return None;
     }
+    match table.content(column, rows.iter().copied()) {
+        Content::Empty => None,
+        Content::Text => {
+            let (pool, counts) = (table.pool(column), counts(table, rows, column));
+            let there = || (1..counts.len()).filter(|&id| counts[id] > 0);
+            let dates = there().filter(|&id| is_date(pool.get(id))).map(|id| counts[id]).sum();
+            of_texts(there().count(), counts.iter().sum(), dates)
+        }
+        Content::Number(decimal) => {
+            let value = |&row: &usize| match table.at(row, column) {
+                Cell::Number(value) => whole(value),
+                Cell::Text(_) => number(table.cell(row, column), decimal).and_then(whole),
+                Cell::Missing => None,
+            };
+            are_row_numbers(rows.iter().map(value)).then_some(LeftOut::RowNumber)
+        }
+    }
+}
+
+/// How often each text of a column occurs, by its number; 0 for one that stands for a missing value.
+fn counts(table: &Table, rows: &[usize], column: usize) -> Vec<usize> {
     let pool = table.pool(column);
-    let mut there = vec![false; pool.len() + 1];
-    let mut filled = 0;
+    let mut counts = vec![0; pool.len() + 1];
     for &row in rows {
         if let Cell::Text(id) = table.at(row, column)
             && !pool.is_missing(id)
         {
-            there[id] = true;
-            filled += 1;
+            counts[id] += 1;
         }
     }
-    let texts = (1..there.len()).filter(|&id| there[id]).map(|id| pool.get(id).to_owned());
-    let mut levels: Vec<String> = texts.collect();
+    counts
+}
+
+fn kind(table: &Table, rows: &[usize], column: usize, categories: Categories) -> Kind {
+    if table.content(column, rows.iter().copied()) != Content::Text {
+        return Kind::Number;
+    }
+    let (pool, counts) = (table.pool(column), counts(table, rows, column));
+    let there = (1..counts.len()).filter(|&id| counts[id] > 0);
+    let mut levels: Vec<String> = there.map(|id| pool.get(id).to_owned()).collect();
     levels.sort_unstable();
-    kind_of(levels, filled, categories)
+    kind_of(levels, categories)
 }
 
 #[cfg(test)]
@@ -268,7 +323,7 @@ mod tests {
     #[test]
     fn few_categories_get_a_column_each_and_many_a_code() {
         let text = |levels: usize| {
-            let row = |i: usize| format!("c{:02},{},{}\n", i % levels, i, ["a", "b"][i % 2]);
+            let row = |i: usize| format!("c{:02},{i}.5,{}\n", i % levels, ["a", "b"][i % 2]);
             (0..60).map(row).collect::<String>()
         };
         let columns =
@@ -279,7 +334,7 @@ mod tests {
     #[test]
     fn names_are_left_out_unless_asked_for() {
         let text: String =
-            (0..40).map(|i| format!("{i},name{i},{}\n", ["a", "b"][i % 2])).collect();
+            (0..40).map(|i| format!("{i}.5,name{i},{}\n", ["a", "b"][i % 2])).collect();
         let data = read(&text, &ReadOptions::default()).unwrap();
         assert_eq!((data.columns(), &data.schema().columns()[1].kind), (1, &Kind::Ignored));
         // New rows have the column or have it not, and any text in it.
@@ -291,6 +346,99 @@ mod tests {
         assert_eq!(plain(&text).unwrap().columns(), 2);
         let only: String = (0..40).map(|i| format!("name{i},{}\n", ["a", "b"][i % 2])).collect();
         assert!(message(&only, &ReadOptions::default()).contains("nothing to learn from"));
+    }
+
+    /// 60 rows with two numbers that are measured, one of them sorted, and with all kinds of identifiers.
+    fn passengers(header: bool) -> String {
+        let row = |i: usize| {
+            let (fare, when) =
+                (i * i % 47, format!("2026-{:02}-{:02} 10:30", 1 + i % 12, 1 + i % 28));
+            let class = ["no", "yes"][usize::from(i * i % 47 > 20)];
+            format!(
+                "{},Mr {i},{fare},{},{when},{},{class}\n",
+                i + 1,
+                3 * i + i / 7,
+                ["m", "f"][i % 2]
+            )
+        };
+        let names = if header { "Id,Name,Fare,Size,When,Sex,Survived\n" } else { "" };
+        names.to_owned() + &(0..60).map(row).collect::<String>()
+    }
+
+    fn left_out(data: &Dataset) -> Vec<(&str, LeftOut)> {
+        let columns = data.schema().columns().iter();
+        columns.filter_map(|c| c.left_out().map(|why| (c.name.as_str(), why))).collect()
+    }
+
+    #[test]
+    fn identifiers_are_left_out_unless_asked_for() {
+        use LeftOut::{Asked, Date, RowNumber, Unique};
+        let with = |change: fn(&mut ReadOptions)| {
+            let mut options = ReadOptions::default();
+            change(&mut options);
+            read(&passengers(true), &options)
+        };
+        let data = with(|_| {}).unwrap();
+        assert_eq!(left_out(&data), [("Id", RowNumber), ("Name", Unique), ("When", Date)]);
+        assert_eq!(data.schema().encoded_names(), ["Fare", "Size", "Sex=f", "Sex=m"]);
+        let said = data.schema().identifiers().unwrap();
+        assert!(said.ends_with(
+            "Id (it numbers the rows), Name (its text is different in almost every row), When (it holds dates)"
+        ), "{said}");
+        let bare = read(&passengers(false), &ReadOptions::default()).unwrap();
+        assert_eq!(left_out(&bare), [("x1", RowNumber), ("x2", Unique), ("x5", Date)]);
+        assert_eq!(bare.x(), data.x());
+
+        let data = with(|o| o.use_anyway = vec!["Id".into(), "5".into()]).unwrap();
+        assert_eq!(left_out(&data), [("Name", Unique)]);
+        let data = with(|o| o.only = vec!["Id".into(), "Fare".into()]).unwrap();
+        assert_eq!(data.schema().encoded_names(), ["Id", "Fare"]);
+        assert_eq!(data.schema().identifiers(), None);
+        let data = with(|o| o.drop = vec!["Fare".into(), "Name".into()]).unwrap();
+        assert_eq!(
+            left_out(&data),
+            [("Id", RowNumber), ("Name", Asked), ("Fare", Asked), ("When", Date)]
+        );
+        let data = with(|o| o.categories = Categories::Codes).unwrap();
+        assert_eq!((left_out(&data).len(), data.columns()), (0, 6));
+
+        let refused = |change: fn(&mut ReadOptions)| with(change).unwrap_err().to_string();
+        let unknown = refused(|o| o.drop = vec!["Fair".into()]);
+        assert!(
+            unknown.contains("no column 'Fair'") && unknown.contains("Fare, Size"),
+            "{unknown}"
+        );
+        assert!(refused(|o| o.only = vec!["9".into()]).contains("no column '9'"));
+        assert!(refused(|o| o.drop = vec!["Survived".into()]).contains("that of the classes"));
+        let both = refused(|o| (o.drop, o.only) = (vec!["3".into()], vec!["Fare".into()]));
+        assert!(both.contains("drop = 'Fare' is not allowed"), "{both}");
+        let beside = refused(|o| (o.use_anyway, o.only) = (vec!["Id".into()], vec!["Fare".into()]));
+        assert!(beside.contains("among the columns of only"), "{beside}");
+        let nothing = refused(|o| o.only = vec!["Survived".into()]);
+        assert!(nothing.contains("nothing to learn from: Id (as asked)"), "{nothing}");
+    }
+
+    /// Neither that a row has no name nor that all of them have none is a reason to leave out rows.
+    #[test]
+    fn gaps_in_what_is_left_out_do_not_matter() {
+        let rows = |who: fn(usize) -> String| {
+            let row = |i| format!("{},{},{}\n", who(i), i * i % 31, ["a", "b"][i % 2]);
+            (0..60).map(row).collect::<String>()
+        };
+        let names = rows(|i| if i % 9 == 4 { String::new() } else { format!("Mr {i}") });
+        for missing in [Missing::Refuse, Missing::Drop, Missing::Impute] {
+            let data = read(&names, &ReadOptions { missing, ..ReadOptions::default() }).unwrap();
+            assert_eq!((data.rows(), data.columns()), (60, 1));
+            let empty = rows(|_| "?".to_owned());
+            let drop = vec!["1".to_owned()];
+            let options = ReadOptions { missing, drop, ..ReadOptions::default() };
+            assert_eq!(read(&empty, &options).unwrap().columns(), 1);
+        }
+        // A column that is used must have values.
+        let options = ReadOptions { missing: Missing::Drop, ..ReadOptions::default() };
+        assert!(message(&rows(|_| "?".to_owned()), &options).contains("all 60 values are missing"));
+        let one = read(&rows(|_| "5".to_owned()), &ReadOptions::default()).unwrap();
+        assert_eq!(one.columns(), 2);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::linalg::Matrix;
 
 use super::table::{Cell, Content, Table};
 use crate::data::cell::{Decimal, excerpt, number};
-use crate::data::coding::{Code, Coder, check_dense, find, unseen};
+use crate::data::coding::{Code, Coder, Unseen, check_dense, find, unseen};
 use crate::data::dataset::in_range;
 use crate::data::options::Missing;
 use crate::data::schema::{Column, Kind};
@@ -70,6 +70,37 @@ pub(super) fn encode(
     data.truncate(rows.len() * width);
     data.shrink_to_fit();
     Matrix::new(rows.len(), width, data)
+}
+
+/// The categories in some rows of a table that the columns do not know.
+pub(super) fn unseen_in(
+    table: &Table,
+    rows: &[usize],
+    places: &[usize],
+    columns: &[Column],
+) -> Vec<Unseen> {
+    let mut found = Vec::new();
+    for (k, (column, &place)) in columns.iter().zip(places).enumerate() {
+        let (levels, pool) = (column.kind.levels(), table.pool(place));
+        if levels.is_empty() {
+            continue;
+        }
+        let new = |id: usize| !pool.is_missing(id) && find(levels, pool.get(id)).is_none();
+        let is_new: Vec<bool> = (1..=pool.len()).map(new).collect();
+        if !is_new.contains(&true) {
+            continue;
+        }
+        let strange = |&&row: &&usize| match table.at(row, place) {
+            Cell::Text(id) => is_new[id - 1],
+            _ => false,
+        };
+        let mut rows = rows.iter().filter(strange);
+        if let Some(&first) = rows.next() {
+            let example = excerpt(table.cell(first, place));
+            found.push(Unseen { column: k, rows: 1 + rows.count(), example });
+        }
+    }
+    found
 }
 
 /// How many rows are encoded as one piece of work.
@@ -183,7 +214,7 @@ mod tests {
     use crate::data::Delimiter;
 
     fn column(kind: Kind) -> Column {
-        Column { name: "c".to_owned(), kind }
+        Column::used("c".to_owned(), kind)
     }
 
     fn levels(n: usize) -> Vec<String> {

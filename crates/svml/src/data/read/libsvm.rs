@@ -5,6 +5,7 @@
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
+use super::chosen::{only_columns, said};
 use super::pool::Pool;
 use super::source::{Input, Lines, Piece, last_line_end};
 use crate::data::cell::excerpt;
@@ -79,9 +80,11 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
     let (x, found) = fill(input, &survey, width, true)?;
     let labels = labels::encode(found.rows.iter().map(|&id| found.pool.get(id as usize)));
     let target = TargetColumn { name: "label".to_owned(), position: 0, numeric: labels.numeric };
-    let names = (1..=width).map(|index| index.to_string()).collect();
+    let names: Vec<String> = (1..=width).map(|index| index.to_string()).collect();
+    let said = said(&names, None, options)?;
     let mut schema = Schema::of_numbers(names, target, Format::Libsvm);
     schema.missing = options.missing;
+    let x = only_columns(x, &schema.choose(said.into_iter())?);
     let weights = vec![1.0; x.rows()];
     Ok(Dataset { x, y: labels.y, classes: labels.classes, schema, weights, groups: None })
 }

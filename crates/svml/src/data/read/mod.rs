@@ -2,10 +2,11 @@
 //! of [`data`](crate::data).
 //!
 //! `source` reads files in pieces, turns bytes into text and counts lines, `delimiter` and `table` find the cells,
-//! `pool` keeps their texts, `encode` turns cells into numbers, `csv`, `libsvm` and `npy` read training data, `new_rows`
-//! reads rows to predict, `slips` finds columns with a few cells that look mistyped, and `uci` describes the files of
+//! `pool` keeps their texts, `chosen` says which columns are wanted, `encode` turns cells into numbers, `csv`, `libsvm` and
+//! `npy` read training data, `new_rows` reads rows to predict, `slips` finds columns with a few cells that look mistyped, and `uci` describes the files of
 //! the paper's study.
 
+mod chosen;
 mod csv;
 mod delimiter;
 mod encode;

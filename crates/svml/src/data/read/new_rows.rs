@@ -6,15 +6,16 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
-use super::encode::encode;
+use super::chosen::{only_columns, places};
+use super::encode::{encode, unseen_in};
 use super::source::Input;
-use super::table::{Table, names_of};
+use super::table::{Table, names_by_place, names_of};
 use super::{libsvm, npy};
 use crate::data::cell::{excerpt, is_missing};
-use crate::data::coding::{find, no_such_column};
+use crate::data::coding::{Unseen, find, no_such_column};
 use crate::data::labels;
 use crate::data::options::{Format, ReadOptions};
-use crate::data::schema::{Kind, Schema};
+use crate::data::schema::{Column, Kind, Schema};
 
 /// Encoded rows without classes.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,12 +25,21 @@ pub struct NewRows {
     pub x: Matrix,
     /// The labels, if the data has one for every row.
     pub labels: Option<Vec<String>>,
+    /// The columns that were to be kept ([`ReadOptions::keep`]), each with its name and the texts of its cells.
+    pub kept: Vec<(String, Vec<String>)>,
+    /// Categories that training did not have.
+    pub(crate) unseen: Vec<Unseen>,
 }
 
 impl NewRows {
     /// Rows from memory, encoded as the training rows were.
     pub fn new(x: Matrix, labels: Option<Vec<String>>) -> Self {
-        Self { x, labels }
+        Self { x, labels, kept: Vec::new(), unseen: Vec::new() }
+    }
+
+    /// The same rows, with categories that training did not have.
+    pub(in crate::data) fn with_unseen(self, unseen: Vec<Unseen>) -> Self {
+        Self { unseen, ..self }
     }
 }
 
@@ -43,6 +53,13 @@ pub fn new_rows(
         Some(format) => format,
         None => schema.format_in(input)?,
     };
+    if let (Some(column), Format::Libsvm | Format::Npy) = (options.keep.first(), format) {
+        return Err(Error::parameter(
+            "keep",
+            format!("'{}'", excerpt(column)),
+            "a column of a table of cells (CSV), which this file is not",
+        ));
+    }
     let rows = match format {
         Format::Libsvm => schema.libsvm_rows(input),
         Format::Npy => schema.npy_rows(input),
@@ -52,8 +69,8 @@ pub fn new_rows(
 }
 
 impl Schema {
-    /// Reads new rows from a file. Of the options only format, delimiter and header are used; those that are
-    /// not given are found from the content.
+    /// Reads new rows from a file. Of the options only format, delimiter, header and the columns to keep are used; those
+    /// that are not given are found from the content.
     pub fn read_path(&self, path: impl AsRef<Path>, options: &ReadOptions) -> Result<NewRows> {
         new_rows(self, &Input::of_path(path.as_ref())?, options).map(|(rows, _)| rows)
     }
@@ -63,7 +80,7 @@ impl Schema {
         new_rows(self, &Input::of_reader(reader)?, options).map(|(rows, _)| rows)
     }
 
-    /// Reads new rows of a CSV table. Of the options only delimiter and header are used.
+    /// Reads new rows of a CSV table. Of the options only delimiter, header and the columns to keep are used.
     pub fn read_csv(&self, reader: impl Read, options: &ReadOptions) -> Result<NewRows> {
         self.csv_rows(&Input::of_reader(reader)?, options)
     }
@@ -82,25 +99,32 @@ impl Schema {
         self.only_numbers("LIBSVM rows")?;
         let (x, found) = libsvm::read_new(input, self.columns.len())?;
         let name = |label: String| labels::canonical(&label, self.target.numeric);
-        Ok(NewRows { x, labels: found.map(|all| all.into_iter().map(name).collect()) })
+        let x = only_columns(x, &self.used_places());
+        Ok(NewRows::new(x, found.map(|all| all.into_iter().map(name).collect())))
     }
 
     fn npy_rows(&self, input: &Input) -> Result<NewRows> {
         self.only_numbers("arrays of numpy")?;
         let array = npy::Array::open(input)?;
         let (places, target) = self.by_position(array.width())?;
-        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
+        let places: Vec<usize> = self.used_places().into_iter().map(|k| places[k]).collect();
+        let names: Vec<&str> = self.used_columns().map(|c| c.name.as_str()).collect();
         let numbers = array.read(input, &places, &names, target, self.missing)?;
         let name =
             |label: Option<String>| label.map(|l| labels::canonical(&l, self.target.numeric));
         let labels = numbers.labels.into_iter().map(name).collect();
-        Ok(NewRows { x: numbers.x, labels: target.and(labels) })
+        Ok(NewRows::new(numbers.x, target.and(labels)))
+    }
+
+    /// The places of the columns that are not left out.
+    fn used_places(&self) -> Vec<usize> {
+        (0..self.columns.len()).filter(|&k| self.columns[k].kind != Kind::Ignored).collect()
     }
 
     /// Refuses a model with categories.
     fn only_numbers(&self, what: &str) -> Result<()> {
         self.validate()?;
-        if let Some(category) = self.columns.iter().find(|c| c.kind != Kind::Number) {
+        if let Some(category) = self.used_columns().find(|c| c.kind != Kind::Number) {
             return Err(Error::Data {
                 what: format!(
                     "{what} hold numbers only, but column '{}' of the model is a category; use a table of cells (CSV)",
@@ -119,13 +143,15 @@ impl Schema {
             let by_name = self.by_name(&names_of(first), 0);
             let found = [by_name, self.by_position(first.len())];
             let category = |k: usize| !matches!(self.columns[k].kind, Kind::Number | Kind::Ignored);
-            (found.into_iter().flatten())
-                .flat_map(|(places, target)| {
-                    let places = places.into_iter().enumerate();
-                    let categories = places.filter(|&(k, _)| category(k)).map(|(_, place)| place);
-                    categories.chain(target).collect::<Vec<_>>()
-                })
-                .collect()
+            let own = found.into_iter().flatten().flat_map(|(places, target)| {
+                let places = places.into_iter().enumerate();
+                let categories = places.filter(|&(k, _)| category(k)).map(|(_, place)| place);
+                categories.chain(target).collect::<Vec<_>>()
+            });
+            // What is kept is kept as it is written.
+            let names = [names_of(first), names_by_place(first.len())];
+            let kept = names.iter().filter_map(|names| kept(names, &options.keep).ok());
+            own.chain(kept.flatten()).collect()
         };
         let mut table = Table::read(input, options.delimiter, options.header, texts)?;
         if table.rows() == 0 {
@@ -149,8 +175,13 @@ impl Schema {
             };
             rows.iter().map(label).collect()
         });
+        let names = table.names(header);
+        let cells = |j: usize| rows.iter().map(|&i| table.cell(i, j).to_owned()).collect();
+        let kept = kept(&names, &options.keep)?;
+        let kept = kept.into_iter().map(|j| (names[j].clone(), cells(j))).collect();
+        let unseen = unseen_in(&table, &rows, &places, &self.columns);
         let x = encode(table, &rows, &places, &self.columns, self.missing)?;
-        Ok(NewRows { x, labels })
+        Ok(NewRows { x, labels, kept, unseen })
     }
 
     /// Whether the first row holds names, by the rules in the documentation of `data`.
@@ -229,6 +260,15 @@ impl Schema {
         if width == features {
             return Ok(((0..width).collect(), None));
         }
+        if width == self.used_columns().count() {
+            // Without the columns that are left out, which need no place.
+            let mut next = 0..width;
+            let place = |column: &Column| match column.kind {
+                Kind::Ignored => 0,
+                _ => next.next().unwrap_or(0),
+            };
+            return Ok((self.columns.iter().map(place).collect(), None));
+        }
         if width != features + 1 {
             return Err(Error::Shape {
                 what: "columns of the new rows (or one fewer, without the target)".to_owned(),
@@ -238,6 +278,14 @@ impl Schema {
         }
         let target = self.target.position;
         Ok(((0..width).filter(|&j| j != target).collect(), Some(target)))
+    }
+}
+
+/// The places of the columns to be kept.
+fn kept(names: &[String], wanted: &[String]) -> Result<Vec<usize>> {
+    match wanted {
+        [all] if all == "all" && !names.contains(all) => Ok((0..names.len()).collect()),
+        wanted => places(names, wanted),
     }
 }
 
@@ -357,6 +405,74 @@ mod tests {
         assert!(rows.x[(0, 1)].is_nan());
         let rows = new(&schema(NAMED, |o| o.categories = Categories::OneHot), text).unwrap();
         assert_eq!(rows.x.as_slice(), [1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn what_training_did_not_have_is_counted() {
+        let of = |text: &str, missing: Missing, categories: Categories| {
+            let schema = schema(NAMED, |o| (o.missing, o.categories) = (missing, categories));
+            new(&schema, text).unwrap().unseen
+        };
+        let unseen =
+            |rows, example: &str| vec![Unseen { column: 1, rows, example: example.into() }];
+        let text = "age,colour\n1,green\n2,red\n3,pink\n4,?\n";
+        for categories in [Categories::Codes, Categories::OneHot] {
+            assert_eq!(of(text, Missing::Impute, categories), unseen(2, "green"));
+        }
+        assert_eq!(of("colour,age\nred,1\n", Missing::Refuse, Categories::Codes), []);
+        assert_eq!(
+            of("colour,age\npink,1\n", Missing::Refuse, Categories::OneHot),
+            unseen(1, "pink")
+        );
+    }
+
+    #[test]
+    fn columns_are_kept_as_they_are_written() {
+        let keep = |schema: &Schema, text: &str, wanted: &[&str]| {
+            let keep = wanted.iter().map(|&column| column.to_owned()).collect();
+            schema.read(text.as_bytes(), &ReadOptions { keep, ..ReadOptions::default() })
+        };
+        let schema = schema(NAMED, |_| {});
+        let text = "id,colour,age\n007,blue,5.0\n 008 ,red,\"6\"\n";
+        let rows = keep(&schema, text, &["age", "1"]).unwrap();
+        assert_eq!(rows.x.as_slice(), [5.0, 0.0, 6.0, 1.0]);
+        let column = |name: &str, cells: [&str; 2]| {
+            (name.to_owned(), cells.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(rows.kept, [column("age", ["5.0", "6"]), column("id", ["007", "008"])]);
+        let all = keep(&schema, text, &["all"]).unwrap().kept;
+        assert_eq!(all.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["id", "colour", "age"]);
+        let error = keep(&schema, text, &["name"]).unwrap_err().to_string();
+        assert!(error.contains("no column 'name'") && error.contains("id, colour, age"), "{error}");
+        let bare = keep(&bare(), "5,red\n6,blue\n", &["x2"]).unwrap();
+        assert_eq!(bare.kept, [column("x2", ["red", "blue"])]);
+        let numbers = self::schema("1 1:2 2:3\n-1 1:1 2:1\n", |_| {});
+        let error = keep(&numbers, "1 1:2 2:3\n", &["1"]).unwrap_err().to_string();
+        assert!(error.contains("a table of cells (CSV)"), "{error}");
+    }
+
+    /// Columns that are left out may be there or not, in all formats.
+    #[test]
+    fn columns_that_are_left_out_need_not_be_there() {
+        let table = "a,b,c,class\n1,2,3,x\n4,5,6,y\n";
+        let left = schema(table, |o| o.drop = vec!["b".to_owned()]);
+        for text in
+            ["c,a\n9,8\n", "a,b,c\n8,7,9\n", "8,7,9,x\n", "8,7,9\n", "8,9\n", "b,c,a\nhm,9,8\n"]
+        {
+            assert_eq!(new(&left, text).unwrap().x.as_slice(), [8.0, 9.0], "{text}");
+        }
+        assert!(matches!(new(&left, "8\n"), Err(Error::Shape { .. })));
+        // By place there would be two readings of three columns: all of them, without the class, is the one.
+        assert_eq!(new(&left, "8,9,7\n").unwrap().x.as_slice(), [8.0, 7.0]);
+        let sparse = "x 1:8 2:7 3:9\n".replace('x', "1");
+        assert_eq!(left.read_libsvm(sparse.as_bytes()).unwrap().x.as_slice(), [8.0, 9.0]);
+
+        let options = ReadOptions { drop: vec!["2".to_owned()], ..ReadOptions::default() };
+        let data =
+            Dataset::from_libsvm("1 1:2 2:3 3:4\n-1 1:5 2:6\n".as_bytes(), &options).unwrap();
+        assert_eq!(data.x().as_slice(), [2.0, 4.0, 5.0, 0.0]);
+        let rows = data.schema().read_libsvm("1 1:8 2:7 3:9\n".as_bytes()).unwrap();
+        assert_eq!(rows.x.as_slice(), [8.0, 9.0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::io::Read;
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 
+use super::chosen::said;
 use super::csv::find_target;
 use super::source::Input;
 use super::table::names_by_place;
@@ -351,14 +352,21 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
     }
     let names = names_by_place(array.width);
     let target = find_target(&names, &options.target)?;
-    let places: Vec<usize> = (0..array.width).filter(|&j| j != target).collect();
-    let features: Vec<&str> = places.iter().map(|&j| names[j].as_str()).collect();
+    let said = said(&names, Some(target), options)?;
+    let features: Vec<usize> = (0..array.width).filter(|&j| j != target).collect();
+    let place = TargetColumn { name: names[target].clone(), position: target, numeric: false };
+    // A model of it reads tables of cells as well.
+    let all = features.iter().map(|&j| names[j].clone()).collect();
+    let mut schema = Schema::of_numbers(all, place, Format::Csv);
+    let kept = schema.choose(features.iter().map(|&j| said[j]))?;
+    let places: Vec<usize> = kept.into_iter().map(|k| features[k]).collect();
+    let used: Vec<&str> = places.iter().map(|&j| names[j].as_str()).collect();
     // Rows to drop are not known before their labels are.
     let missing = match options.missing {
         Missing::Drop => Missing::Impute,
         other => other,
     };
-    let Numbers { x, labels } = array.read(input, &places, &features, Some(target), missing)?;
+    let Numbers { x, labels } = array.read(input, &places, &used, Some(target), missing)?;
     if options.missing != Missing::Drop
         && let Some(row) = labels.iter().position(Option::is_none)
     {
@@ -373,11 +381,7 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
     }
     let x = if kept.len() < x.rows() { x.select_rows(&kept) } else { x };
     let found = labels::encode(labels.iter().flatten().map(String::as_str));
-    let target =
-        TargetColumn { name: names[target].clone(), position: target, numeric: found.numeric };
-    // A model of it reads tables of cells as well.
-    let schema =
-        Schema::of_numbers(features.into_iter().map(str::to_owned).collect(), target, Format::Csv);
+    schema.target.numeric = found.numeric;
     let weights = vec![1.0; x.rows()];
     let data = Dataset { x, y: found.y, classes: found.classes, schema, weights, groups: None };
     data.with_missing(options.missing)

@@ -278,11 +278,6 @@ impl Table {
         }
     }
 
-    /// The first column in which a row has no value.
-    pub(super) fn gap(&self, row: usize) -> Option<usize> {
-        (0..self.width()).find(|&column| self.is_missing(row, column))
-    }
-
     /// Whether a cell is a number in either notation; a decimal comma cannot occur where commas separate cells.
     pub(super) fn is_number(&self, cell: &str) -> bool {
         number(cell, Decimal::Point).is_some()

@@ -1,0 +1,124 @@
+//! What is unusual about new rows: values that the training data do not prepare the model for.
+
+use std::fmt;
+
+use super::Model;
+use crate::data::{Kind, Missing, NewRows};
+
+/// What is unusual about new rows in one column.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Remark {
+    /// The column.
+    pub column: String,
+    /// In how many rows.
+    pub rows: usize,
+    /// What it is.
+    pub what: Unusual,
+}
+
+/// What can be unusual.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Unusual {
+    /// A category that the training data do not have. It counts as none of the known ones or, in a column of codes, as a
+    /// missing value.
+    NewCategory {
+        /// One of them, shortened.
+        example: String,
+    },
+    /// A number farther outside the range of the training data than that range is wide.
+    FarOutside {
+        /// The first of them.
+        example: f64,
+        /// The least value in the training data.
+        low: f64,
+        /// The largest value in the training data.
+        high: f64,
+    },
+    /// A missing value, which was filled.
+    Filled,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { column, rows, what } = self;
+        let (rows, have, are) = match rows {
+            1 => ("1 row".to_owned(), "has", "is"),
+            rows => (format!("{rows} rows"), "have", "are"),
+        };
+        match what {
+            Unusual::NewCategory { example } => write!(
+                f,
+                "{column}: {rows} {have} a category that was not in the training data, such as '{example}'"
+            ),
+            Unusual::FarOutside { example, low, high } => write!(
+                f,
+                "{column}: {rows} {are} far outside the range of the training data, {low} to {high}, such as {example}"
+            ),
+            Unusual::Filled => write!(f, "{column}: {rows} {have} no value, which was filled"),
+        }
+    }
+}
+
+impl Model {
+    /// What is unusual about new rows, column after column: categories that the training data do not have, numbers far
+    /// outside their range, missing values that are filled. Models of former versions do not know the range.
+    ///
+    /// ```
+    /// use svml::data::{Dataset, ReadOptions};
+    /// use svml::{Model, Svml};
+    ///
+    /// let rows: String = (0..40).map(|i| format!("{},{},{}\n", i % 7, ["a", "b"][i % 2], i % 2)).collect();
+    /// let data = Dataset::from_csv(rows.as_bytes(), &ReadOptions::default())?;
+    /// let model = Model::fit(&data, Svml { cross_fit: false, ..Svml::default() })?;
+    /// let new = model.schema().read_csv("3,b\n900,c\n".as_bytes(), &ReadOptions::default())?;
+    /// let remarks: Vec<String> = model.remarks(&new).iter().map(ToString::to_string).collect();
+    /// assert_eq!(remarks[0], "x1: 1 row is far outside the range of the training data, 0 to 6, such as 900");
+    /// assert_eq!(remarks[1], "x2: 1 row has a category that was not in the training data, such as 'c'");
+    /// # Ok::<(), svml::Error>(())
+    /// ```
+    pub fn remarks(&self, rows: &NewRows) -> Vec<Remark> {
+        let (x, scaler) = (&rows.x, &self.scaler);
+        let fills = self.schema.missing() == Missing::Impute;
+        let mut remarks = Vec::new();
+        let mut feature = 0;
+        for (place, column) in self.schema.columns().iter().enumerate() {
+            let k = feature;
+            feature += column.kind.width();
+            if column.kind == Kind::Ignored || feature > x.cols() {
+                continue;
+            }
+            let mut add = |rows: usize, what: Unusual| {
+                if rows > 0 {
+                    remarks.push(Remark { column: column.name.clone(), rows, what });
+                }
+            };
+            let new = rows.unseen.iter().find(|unseen| unseen.column == place);
+            if let Some(unseen) = new {
+                add(unseen.rows, Unusual::NewCategory { example: unseen.example.clone() });
+            }
+            let range = scaler.low.get(k).zip(scaler.high.get(k));
+            if let (Kind::Number, Some((&low, &high))) = (&column.kind, range)
+                && scaler.scale[k] > 0.0
+            {
+                let width = high - low;
+                let (from, to) = (low - width, high + width);
+                let mut far = x.col(k).filter(|value| *value < from || *value > to);
+                if let Some(example) = far.next() {
+                    add(1 + far.count(), Unusual::FarOutside { example, low, high });
+                }
+            }
+            if fills {
+                let gaps = x.col(k).filter(|value| value.is_nan()).count();
+                // A new category has no code.
+                let without = match column.kind {
+                    Kind::Codes { .. } => new.map_or(0, |unseen| unseen.rows),
+                    _ => 0,
+                };
+                add(gaps.saturating_sub(without), Unusual::Filled);
+            }
+        }
+        remarks
+    }
+}
