@@ -126,8 +126,8 @@ pub struct TrainingData {
     pub missing: Missing,
     /// How columns of text become numbers: codes (0, 1, ... in sorted order), onehot (a column of zeros and ones for
     /// each different text), or auto, which is onehot for at most 20 different texts and codes for more, and leaves
-    /// out columns that look like identifiers: texts that are different in almost every row, such as names, dates, and
-    /// numbers that number the rows
+    /// out columns that look like identifiers: dates, numbers that number the rows, and texts that are different in
+    /// almost every row, such as names
     #[arg(long, value_parser = parsed::<Categories>, default_value = "auto", value_name = "HOW")]
     pub categories: Categories,
     /// Columns to leave out, by names or numbers from 1, separated by commas. Rows to predict may have them or not
@@ -271,8 +271,8 @@ pub struct Predict {
     /// The class that --threshold is about [default: the second of the classes]
     #[arg(long, value_name = "CLASS", requires = "threshold")]
     pub positive: Option<String>,
-    /// Columns of the rows to write before the predictions, as they are, by names or numbers from 1, separated by commas;
-    /// all for all of them. A name that the column of predictions has too gets predicted_ before it there
+    /// Columns of the rows to write before the predictions, as they are: names or numbers from 1, separated by commas, or
+    /// all. If the column of classes is among them, the predictions are called predicted_ and its name
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     pub keep: Vec<String>,
 }

@@ -188,7 +188,7 @@ fn columns_are_carried_along() {
 #[test]
 fn tables_without_identifiers_keep_their_columns() {
     let shared = std::env::var_os("SVML_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
         PathBuf::from,
     );
     let Ok(files) = std::fs::read_dir(shared.join("suite")) else {
