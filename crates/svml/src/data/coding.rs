@@ -36,17 +36,15 @@ pub(super) fn looks_mistyped(numbers: usize, others: usize) -> bool {
 pub(super) fn check_width(schema: &Schema) -> Result<()> {
     let width = schema.width();
     if width == 0 {
-        let names: Vec<String> = (schema.columns.iter())
-            .map(|column| match column.left_out() {
-                Some(why) => format!("{} ({why})", excerpt(&column.name)),
-                None => excerpt(&column.name),
-            })
+        let shown: Vec<String> = (schema.columns.iter().take(LEVELS_LISTED))
+            .filter_map(|c| c.left_out().map(|why| format!("{} ({why})", excerpt(&c.name))))
             .collect();
+        let more = if schema.columns.len() > shown.len() { ", ..." } else { "" };
         let asked = schema.columns.iter().all(|c| c.left_out() == Some(LeftOut::Asked));
         return Err(Error::Data {
             what: format!(
-                "every column is left out, so that there is nothing to learn from: {}",
-                listed(&names, LEVELS_LISTED)
+                "every column is left out, so that there is nothing to learn from: {}{more}",
+                shown.join(", ")
             ),
             remedy: if asked { None } else { Some(Remedy::UseIdentifiers) },
         });
