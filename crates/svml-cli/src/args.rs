@@ -50,11 +50,11 @@ pub enum Command {
     /// Map rows by the learned metric, scaling included: z = L (x - mean) / scale
     Transform(Transform),
     /// Compare methods on the same random splits: four fifths of the rows train, one fifth tests
-    Compare(Compare),
+    Compare(Box<Compare>),
     /// Say why rows are classified as they are: what each column contributes, and which training rows are alike
     Explain(Explain),
     /// Measure how the error falls with the number of rows to learn from, and draw it
-    LearningCurve(LearningCurve),
+    LearningCurve(Box<LearningCurve>),
     /// Write one page about a model and how it does on rows whose classes are known, to read, print or send
     Report(Report),
     /// Print a summary of a model: what it has learned

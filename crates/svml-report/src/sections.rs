@@ -274,17 +274,12 @@ impl<'a> Facts<'a> {
     fn columns(&self, html: &mut Html) -> Vec<usize> {
         html.section("columns", "Columns");
         let schema = self.model.schema();
-        let relevance = Relevance::by_column(self.model);
-        let mut first = 0;
-        let mut found = Vec::new();
-        for (place, column) in schema.used_columns().enumerate() {
-            let own = first..first + column.kind.width();
-            first = own.end;
-            let sum = |values: &[f64]| values[own.clone()].iter().sum::<f64>();
-            let (value, low, high) =
-                (sum(&relevance.values), sum(&relevance.low), sum(&relevance.high));
-            found.push((place, column, value, low, high));
-        }
+        let relevance = Relevance::of_columns(self.model);
+        let mut found: Vec<_> = (schema.used_columns().enumerate())
+            .map(|(k, column)| {
+                (k, column, relevance.values[k], relevance.low[k], relevance.high[k])
+            })
+            .collect();
         found.sort_by(|a, b| b.2.total_cmp(&a.2));
         let largest = found.first().map_or(1.0, |column| column.2.max(f64::MIN_POSITIVE));
         html.paragraph(
@@ -315,9 +310,8 @@ impl<'a> Facts<'a> {
             false => "All columns that the model uses".to_owned(),
         };
         html.table(&caption, &head, rows.collect(), true);
-        let ignored: Vec<&str> = (schema.columns().iter())
-            .filter(|column| column.kind == Kind::Ignored)
-            .map(|column| column.name.as_str())
+        let ignored: Vec<String> = (schema.columns().iter())
+            .filter_map(|column| column.left_out().map(|why| format!("{} ({why})", column.name)))
             .collect();
         if !ignored.is_empty() {
             html.paragraph(&format!("Not used: {}.", ignored.join(", ")));

@@ -111,7 +111,8 @@ pub use method::{AnyLearner, Fixed, Knn, Method};
 pub use metric::{Form, Kernel, Metric};
 pub use model::{
     Alike, ClassMeasures, CrossValidation, Explanation, Goal, LibsvmModel, Measure, Measures,
-    Member, Model, Remark, Report, Scores, Stage, Threshold, ThroughLandmarks, Unusual, cross_validate,
+    Member, Model, Remark, Report, Scores, Stage, Threshold, ThroughLandmarks, Unusual,
+    cross_validate,
 };
 pub use optimise::Optimiser;
 pub use progress::{Progress, Standing};

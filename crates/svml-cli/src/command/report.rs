@@ -9,7 +9,7 @@ use crate::files;
 pub fn run(args: &Report, console: &Console) -> Outcome {
     files::check_writable(&args.output)?;
     let model = files::classifier(&args.rows.model)?;
-    let rows = files::rows(&model, &args.rows.data, &args.rows.reading, console)?;
+    let rows = files::checked_rows(&model, &args.rows, &[], console)?;
     let labels = files::labels(&rows)?;
     let title = args.title.clone();
     let title = title.unwrap_or_else(|| format!("How {} does on {}", args.rows.model, rows.name));
