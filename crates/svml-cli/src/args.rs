@@ -492,7 +492,7 @@ pub struct Plot {
     /// Model file of `svml train`
     pub model: String,
     /// The rows to draw, for map, reliability, roc, precision-recall and confusion: a file, - for standard input, or
-    /// uci:NAME. But for the map they should be rows that were not trained on
+    /// uci:NAME. Except for the map, use rows that were not trained on
     pub data: Option<String>,
     /// Picture to write; its name ends in .svg or .png
     #[arg(short, long, value_name = "FILE")]

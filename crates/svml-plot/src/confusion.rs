@@ -52,9 +52,11 @@ impl Draw for Confusion {
                 if cell >= 44.0 {
                     let (y, size) = (y + cell / 2.0 - 2.0, fits(14.0));
                     canvas.styled_text((middle, y), &text, size, Anchor::Middle, ink, "");
-                    let percent = format!("{:.1} %", 100.0 * share);
-                    let at = (middle, y + 15.0);
-                    canvas.styled_text(at, &percent, 10.0, Anchor::Middle, ink, "");
+                    if count > 0 {
+                        let percent = format!("{:.1} %", 100.0 * share);
+                        let at = (middle, y + 15.0);
+                        canvas.styled_text(at, &percent, 10.0, Anchor::Middle, ink, "");
+                    }
                 } else if count > 0 && fits(11.0) >= 6.0 {
                     let size = fits(11.0);
                     let at = (middle, y + cell / 2.0 + 0.36 * size);

@@ -13,7 +13,7 @@ impl Draw for LearningCurve {
         let mut canvas = Canvas::new(640.0, 460.0, title);
         let repetitions = self.errors.first().map_or(0, Vec::len);
         let note = format!(
-            "Error on {} rows that were held out: mean of {repetitions} repetitions, each a dot; bars: 1 standard error",
+            "Error on {} rows that were held out: mean of {repetitions} repetitions (dots); bars: 1 standard error",
             self.held_out
         );
         canvas.heading(title, &note);

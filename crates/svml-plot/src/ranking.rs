@@ -5,7 +5,7 @@ use svml::figures::{PrecisionRecall, Roc};
 use crate::axis::{Legend, Panel, Range};
 use crate::font;
 use crate::lines::look;
-use crate::svg::{Canvas, GREY, Stroke, note_height};
+use crate::svg::{Anchor, Canvas, GREY, Stroke, capitalised, note_height};
 use crate::{Draw, Picture};
 
 /// Most curves; of more classes those are drawn that are told from the rest worst.
@@ -106,17 +106,23 @@ fn draw(
     };
     let mut note = format!("{rows} rows; {note}");
     match &drawn[..] {
-        [only] => note = format!("{measure} {}, 95 % interval; {note}", words(only)),
+        [only] => {
+            note = capitalised(&format!("{measure} {}, 95 % interval; {note}", words(only)));
+        }
         _ if all > MOST => {
             note = format!("The {MOST} classes of {all} with the lowest {measure}; {note}");
         }
         _ => {}
     }
     let single = drawn.len() == 1;
+    let header = capitalised(&format!("{measure}, 95 % interval"));
     let names = drawn.iter().flat_map(|curve| [curve.class.clone(), words(curve)]);
     let widest = match single {
         true => 0.0,
-        false => names.map(|text| font::width(&text, SIZE)).fold(60.0, f64::max).min(200.0) + 46.0,
+        false => {
+            let least = font::width(&header, SIZE) - 30.0;
+            names.map(|text| font::width(&text, SIZE)).fold(least, f64::max).min(200.0) + 46.0
+        }
     };
     let width = 84.0 + 440.0 + 24.0 + widest;
     let down = note_height(&note, width);
@@ -135,13 +141,13 @@ fn draw(
     panel.axes(&mut canvas, &x_label, &y_label, false, false);
     if !single {
         let mut legend = Legend::new(84.0 + 440.0 + 16.0, panel.top + 10.0, widest - 46.0);
-        legend.note(&mut canvas, &format!("{measure}, 95 % interval"));
+        legend.note(&mut canvas, &header);
         for (k, curve) in drawn.iter().enumerate() {
             legend.entry(&mut canvas, &curve.class, |canvas, (x, y)| {
                 canvas.line((x - 12.0, y), (x + 12.0, y), Stroke { width: 2.0, ..look(k) });
             });
             let at = (legend.left + 30.0, legend.next - 2.0);
-            canvas.styled_text(at, &words(curve), SIZE, crate::svg::Anchor::Start, GREY, "");
+            canvas.styled_text(at, &words(curve), SIZE, Anchor::Start, GREY, "");
             legend.next += 21.0;
         }
     }

@@ -93,11 +93,15 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
     let bytes = model.to_bytes().map_err(failed)?;
     files::write(&file("model.svml"), &bytes)?;
     let labels: Vec<String> = train.y().iter().map(|&c| train.classes()[c].clone()).collect();
+    // Along the directions that count most in each metric. In that of the usual SVM all count alike, so that these are two
+    // features; the plane in which its decision changes most would show what it has learned, not what its distances are.
     let map = |model: &Model, title: &str| {
-        Map::new(model, train.x(), Some(&labels)).map(|map| map.draw(title)).map_err(failed)
+        Map::along(model, train.x(), Some(&labels), [0, 1])
+            .map(|map| map.draw(title))
+            .map_err(failed)
     };
     let learned = map(&model, "The hidden circle, found by the learned metric")?;
-    let usual = map(&grid, "The same rows as the usual SVM sees them")?;
+    let usual = map(&grid, "The same rows as the distances of the usual SVM see them")?;
     let matrix = MetricMatrix::new(&model).draw("The learned metric M = L'L");
     let relevance = Relevance::new(&model).draw("How much each feature counts");
     let trace = Trace::new(&model).map(|trace| trace.draw("Learning, step by step"));

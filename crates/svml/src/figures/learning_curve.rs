@@ -1,6 +1,7 @@
 //! How the error falls with the number of rows to learn from.
 
-use crate::data::{Dataset, folds::random_split};
+use crate::data::Dataset;
+use crate::data::folds::{random_split, random_split_by_group};
 use crate::error::{Error, Result};
 use crate::method::Method;
 use crate::model::Model;
@@ -14,7 +15,8 @@ const FEWEST: usize = 20;
 /// The error on rows that were held out, by the number of rows that a method learned from.
 ///
 /// In each repetition a random fifth of the rows is held out, the same for all sizes, and of the others a part is learned
-/// from: each part holds the next smaller one, and has the classes in the shares that all rows have.
+/// from: each part holds the next smaller one, and has the classes in the shares that all rows have. No group of rows
+/// ([`Dataset::with_groups`]) is both learned from and held out.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LearningCurve {
@@ -28,7 +30,7 @@ pub struct LearningCurve {
     pub mean: Vec<f64>,
     /// Its standard error over the repetitions.
     pub standard_error: Vec<f64>,
-    /// Number of rows that were held out.
+    /// Number of rows that were held out; with groups the most of any repetition.
     pub held_out: usize,
 }
 
@@ -49,7 +51,15 @@ impl LearningCurve {
             return Err(Error::parameter("repetitions", repetitions, "at least 2"));
         }
         let (n, classes) = (data.rows(), data.classes().len());
-        let most = random_split(n, seed).0.len();
+        // All rows of a group are learned from, or none.
+        let split = |repetition: usize| {
+            let seed = seed.wrapping_add(repetition as u64);
+            match data.groups() {
+                Some(groups) => random_split_by_group(groups, seed),
+                None => random_split(n, seed),
+            }
+        };
+        let most = (0..repetitions).map(|k| split(k).0.len()).min().unwrap_or(0);
         let fewest = 2 * classes;
         let sizes = match sizes {
             Some(given) => {
@@ -82,7 +92,7 @@ impl LearningCurve {
         let mut errors = vec![Vec::with_capacity(repetitions); sizes.len()];
         let (mut count, total) = (0, repetitions * sizes.len());
         'all: for repetition in 0..repetitions {
-            let (train, test) = random_split(n, seed.wrapping_add(repetition as u64));
+            let (train, test) = split(repetition);
             let (train, test) = (in_shares(data, train), data.select(&test));
             let mut found = Vec::with_capacity(sizes.len());
             for &size in &sizes {
@@ -171,6 +181,18 @@ mod tests {
         assert!((found.mean[0] - mean).abs() < 1e-12);
         assert!((found.standard_error[0] - (square / 6.0).sqrt()).abs() < 1e-12);
         assert_eq!(curve(None, 3).unwrap(), found);
+    }
+
+    /// Every row has a twin in its group: with one learned from and the other held out there would be no error at all.
+    #[test]
+    fn groups_are_not_divided() {
+        let one = data();
+        let twice: Vec<usize> = (0..200).flat_map(|i| [i, i]).collect();
+        let groups: Vec<usize> = (0..200).flat_map(|i| [i, i]).collect();
+        let data = one.select(&twice).with_groups(&groups).unwrap();
+        let method = Method::neighbours(1);
+        let found = LearningCurve::new(&data, &method, None, 2, 0, Run::new, |_, _| true).unwrap();
+        assert!(found.mean.last().unwrap() > &0.1, "{found:?}");
     }
 
     #[test]

@@ -394,18 +394,22 @@ mod tests {
     #[test]
     fn without_classes_the_plane_is_the_principal_one() {
         let data = rows(|a, _| usize::from(a > 0.0));
-        let x = Matrix::from_fn(240, 10, |i, k| match k {
-            1 => data.x()[(i, 0)] + 0.1 * data.x()[(i, 1)],
-            k => data.x()[(i, k)],
-        });
-        let data = Dataset::new(x, data.y()).unwrap();
-        let method = Method::metric(Pca { rank: 5 });
-        let model = Model::fit(&data, method).unwrap();
+        let model = Model::fit(&data, Method::metric(Pca { rank: 5 })).unwrap();
         let axes = plane(&model, data.x(), None).unwrap().unwrap();
-        let square = |k: usize| axes[(0, k)].powi(2);
-        let rows = Rows::new(&model, data.x()).unwrap().unwrap();
-        eprintln!("DEBUG {:?} {:?}", rows.variance, model.acting_metric().directions().0);
-        assert!(square(0) + square(1) > 0.8 * (0..10).map(square).sum::<f64>(), "{axes:?}");
+        // Along the axes mapped rows vary as along the leading eigenvectors of their covariance.
+        let (z, u) = (model.transform(data.x()).unwrap(), model.scaler().apply(data.x()));
+        let covariance = Matrix::from_fn(5, 5, |a, b| {
+            let mean = |k: usize| z.col(k).sum::<f64>() / 240.0;
+            let (a, b, at_a, at_b) = (z.col(a), z.col(b), mean(a), mean(b));
+            a.zip(b).map(|(a, b)| (a - at_a) * (b - at_b)).sum::<f64>() / 240.0
+        });
+        let (expected, _) = symmetric_eigen(&covariance).unwrap();
+        for (axis, expected) in expected.iter().take(2).enumerate() {
+            let places: Vec<f64> = u.iter_rows().map(|row| dot(row, axes.row(axis))).collect();
+            let mean = places.iter().sum::<f64>() / 240.0;
+            let variance = places.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / 240.0;
+            assert!((variance - expected).abs() < 1e-9 * expected, "{variance} {expected}");
+        }
         // With labels it is that of the classes.
         let labels: Vec<String> = data.y().iter().map(|&c| data.classes()[c].clone()).collect();
         let labelled = plane(&model, data.x(), Some(&labels)).unwrap().unwrap();
