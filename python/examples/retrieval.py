@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Finding similar rows
 #
-# Which of the stored rows are most like a new one? Plain distances treat all columns alike. A metric that was learned
-# from rows with classes, or from pairs that someone has called similar or not, finds more of what is meant. The data are
-# scikit-learn's digits, 8 x 8 pixels each. The cells run from top to bottom in Jupyter, VS Code or Spyder, and as a plain
-# program.
+# Which of the stored rows are most like a new one? Plain distances treat all columns alike. A metric can be learned from
+# rows with classes, or from pairs that someone has called similar or not. The data are scikit-learn's digits, 8 x 8 pixels
+# each. All pixels have one unit, which columns of a table rarely have: plain distances of pixels do well here, and better
+# than those of standardised columns, from which the learners begin. The cells run from top to bottom in Jupyter, VS Code or
+# Spyder, and as a plain program.
 
 # %%
 import numpy as np
@@ -18,6 +19,9 @@ from svml import ITML, LMNN, NCA, PairsITML
 K = 10
 X, y = load_digits(return_X_y=True)
 stored, queries, stored_y, queries_y = train_test_split(X, y, test_size=0.3, stratify=y, random_state=0)
+# Pixels at the edge that are always white say nothing.
+used = stored.std(axis=0) > 0
+stored, queries = stored[:, used], queries[:, used]
 
 
 def precision_at_k(rows, rows_y, asked, asked_y, k=K):
@@ -30,13 +34,14 @@ def precision_at_k(rows, rows_y, asked, asked_y, k=K):
 # ## From classes
 #
 # `transform` maps rows so that plain distances between mapped rows are those of the metric: store the mapped rows in
-# whatever finds neighbours, here scikit-learn's `NearestNeighbors`.
+# whatever finds neighbours, here scikit-learn's `NearestNeighbors`. ITML says that it has not converged: on pixels its
+# multipliers still change after 1,000 rounds.
 
 # %%
 print(f"share of the {K} nearest rows that show the same digit")
 print(f"  {'pixels as they are':28} {precision_at_k(stored, stored_y, queries, queries_y):.3f}")
 learned = {}
-for metric in (StandardScaler(), NCA(max_iter=30), LMNN(max_iter=100), ITML()):
+for metric in (StandardScaler(), NCA(), LMNN(), ITML()):
     metric.fit(stored, stored_y)
     name = type(metric).__name__
     learned[name] = precision_at_k(metric.transform(stored), stored_y, metric.transform(queries), queries_y)
