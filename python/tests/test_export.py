@@ -90,6 +90,17 @@ def test_mean_of_members(rows, tmp_path):
     check(model, new, tmp_path / "model.onnx")
 
 
+def test_weights_of_classes(rows, tmp_path):
+    X, y, new = rows
+    # Of the first class one row in five.
+    kept = (y > 0) | (np.arange(len(y)) % 5 == 0)
+    for weight in ("balanced", {0: 7.0}):
+        model = SVMLClassifier(form="diagonal", class_weight=weight).fit(X[kept], y[kept])
+        check(model, new, tmp_path / "model.onnx")
+        # The most probable class is another than the predicted one for some rows.
+        assert np.any(model.predict_proba(new).argmax(axis=1) != np.searchsorted(model.classes_, model.predict(new)))
+
+
 def test_text_labels_and_metadata(tmp_path):
     X, y = make_blobs(90, centers=3, n_features=3, random_state=0)
     frame = pd.DataFrame(X, columns=["a", 'b"<\nx', "größe"])

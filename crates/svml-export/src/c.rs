@@ -104,6 +104,7 @@ fn sizes(text: &mut String, svms: &Svms<'_>) {
     define(text, "MEMBERS", svms.members.len());
     define(text, "SUPPORT", svms.support.rows());
     define(text, "WIDEST", widest.unwrap_or(1));
+    define(text, "WEIGHTED", usize::from(svms.log_weights.is_some()));
 }
 
 fn values(map: &Map) -> &[f64] {
@@ -116,6 +117,12 @@ fn values(map: &Map) -> &[f64] {
 fn members(text: &mut String, svms: &Svms<'_>) {
     let temperature = svms.temperature.map_or("NAN".to_owned(), |value| format!("{value:e}"));
     let _ = writeln!(text, "\nstatic const double temperature = {temperature};");
+    if let Some(log_weights) = &svms.log_weights {
+        text.push_str(
+            "\n/* Probabilities are corrected for the weights that the classes had in training. */",
+        );
+        array(text, "log_weights", log_weights);
+    }
     let counts: Vec<String> = svms.counts.iter().map(usize::to_string).collect();
     let _ = write!(text, "\nstatic const size_t counts[{}] = {{", counts.len());
     lines(text, counts.into_iter());

@@ -75,6 +75,15 @@ fn shape(map: &Map) -> (usize, &[f64]) {
 fn write_members(text: &mut String, svms: &Svms<'_>) {
     let temperature = svms.temperature.map_or("null".to_owned(), |value| format!("{value:e}"));
     let _ = writeln!(text, "const temperature = {temperature};");
+    match &svms.log_weights {
+        Some(log_weights) => {
+            text.push_str(
+                "// Probabilities are corrected for the weights that the classes had in training.\n",
+            );
+            array(text, "const logWeights = ", log_weights, ";\n");
+        }
+        None => text.push_str("const logWeights = null;\n"),
+    }
     let counts: Vec<String> = svms.counts.iter().map(usize::to_string).collect();
     let _ = writeln!(
         text,

@@ -262,7 +262,11 @@ fn classifier(graph: &mut Graph, u: &str, good: &str, svms: &Svms<'_>) {
             _ => values.clone(),
         };
         let temperature = graph.double(temperature);
-        let logits = graph.add("Div", &[&both, &temperature]);
+        let mut logits = graph.add("Div", &[&both, &temperature]);
+        if let Some(log_weights) = &svms.log_weights {
+            let log_weights = graph.doubles(&[classes], log_weights);
+            logits = graph.add("Sub", &[&logits, &log_weights]);
+        }
         let p = graph.add_as(None, "Softmax", &[&logits], &[attribute("axis", 1)]);
         graph.output("probabilities", DOUBLE, &[None, Some(classes)]);
         only_good(graph, good, &p, Some("probabilities"));

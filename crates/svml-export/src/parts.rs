@@ -47,6 +47,9 @@ pub struct Svms<'a> {
     pub members: Vec<Part<'a>>,
     /// Of the probabilities; models of the first file format have none.
     pub temperature: Option<f64>,
+    /// The logarithms of the weights of the classes, which are taken off the values over the temperature; none if all had the
+    /// same.
+    pub log_weights: Option<Vec<f64>>,
 }
 
 /// A member.
@@ -110,6 +113,7 @@ impl Rest<'_> {
             support: padded(&u),
             members: model.members().iter().map(member).collect(),
             temperature: model.temperature(),
+            log_weights: model.class_weights().map(|all| all.iter().map(|w| w.ln()).collect()),
         }))
     }
 }

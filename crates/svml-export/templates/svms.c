@@ -100,19 +100,27 @@ int svml_predict(const double *x, double *decision, double *probabilities)
         double total = 0.0, top = 0.0;
         for (i = 0; i < SVML_CLASSES; i++) {
             /* NAN in a model that was made before there were probabilities. */
-            probabilities[i] = exp((values[i] - values[best]) / temperature);
+            values[i] /= temperature;
+#if SVML_WEIGHTED
+            values[i] -= log_weights[i];
+#endif
+            top = i == 0 || values[i] > top ? values[i] : top;
+        }
+        for (i = 0; i < SVML_CLASSES; i++) {
+            probabilities[i] = exp(values[i] - top);
             total += probabilities[i];
         }
         for (i = 0; i < SVML_CLASSES; i++) {
             probabilities[i] /= total;
-            top = probabilities[i] > top ? probabilities[i] : top;
         }
+#if !SVML_WEIGHTED
         /* Different values may round to the same probability; the predicted class is the most probable one even so. */
         for (i = 0; i < best; i++) {
-            if (probabilities[i] >= top) {
-                probabilities[best] = nextafter(top, 2.0);
+            if (probabilities[i] >= probabilities[best]) {
+                probabilities[best] = nextafter(probabilities[i], 2.0);
             }
         }
+#endif
     }
     return (int)best;
 }

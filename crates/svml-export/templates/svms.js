@@ -73,11 +73,13 @@ export function probabilities(row) {
   if (temperature === null) throw new Error("the model was made before there were probabilities; train it again");
   const values = valuesOf(row);
   const best = placeOf(values);
-  const p = values.map((value) => Math.exp((value - values[best]) / temperature));
+  const logits = values.map((value, k) => value / temperature - (logWeights === null ? 0 : logWeights[k]));
+  const top = Math.max(...logits);
+  const p = logits.map((value) => Math.exp(value - top));
   const total = p.reduce((sum, value) => sum + value, 0);
   const shares = p.map((value) => value / total);
-  const top = Math.max(...shares);
   // Different values may round to the same probability; the predicted class is the most probable one even so.
-  if (shares.indexOf(top) !== best) shares[best] = top * (1 + Number.EPSILON);
+  const most = Math.max(...shares);
+  if (logWeights === null && shares.indexOf(most) !== best) shares[best] = most * (1 + Number.EPSILON);
   return shares;
 }

@@ -32,6 +32,7 @@ fn zoo() -> Vec<Case> {
         "svml:sphere,kernel=laplacian",
         "svml:diagonal,kernel=laplacian",
         "svml",
+        "svml:sphere,class_weight=balanced",
         "euclidean",
         "nca:rank=2+none",
         "pca+none",
@@ -47,6 +48,11 @@ fn zoo() -> Vec<Case> {
         let (train, new) = (generated(130, 0), generated(60, 1));
         for method in methods {
             let model = Model::fit(&train, method.parse::<Method>().unwrap()).unwrap();
+            assert_eq!(
+                model.class_weights().is_some(),
+                method.contains("class_weight"),
+                "{method}"
+            );
             // Rows of training are at a distance of 0 from support vectors, and some are far away.
             let x = Matrix::from_fn(200, 5, |i, k| match i {
                 0..130 => train.x()[(i, k)],
