@@ -1,7 +1,7 @@
 //! Figures as arrays: what a picture of a model shows, computed here once. Rust, the command and Python receive
 //! the arrays and only draw them.
 //!
-//! A figure needs a [`Model`](crate::Model) and, where it shows rows, these rows; how the model was learned does not
+//! A figure needs a [`Model`] and, where it shows rows, these rows; how the model was learned does not
 //! matter. The crate `svml-plot` draws each of them.
 //!
 //! ```
