@@ -110,7 +110,8 @@ fn ctrl_c_during_a_long_fit_saves_the_best_so_far() {
 #[test]
 fn ctrl_c_while_a_later_svm_is_learned_saves_a_model() {
     let sandbox = Sandbox::new();
-    sandbox.write_table("t.csv", &generated(2500));
+    sandbox.write_table("t.csv", &generated(4800));
+    // So many rows that a step on all of them takes longer than the line of progress waits.
     let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1"];
     let run = interrupted(&sandbox, &args, "learning gaussian rank=2 on all rows, step ", "-INT")
         .code(130);

@@ -128,13 +128,16 @@ fn assert_usable(model: &Model) {
 /// What is said and drawn of it is there, too.
 fn assert_shown(model: &Model) {
     assert!(model.to_string().contains("classes: "));
-    let relevance = Relevance::new(model);
-    let d = model.schema().width();
-    let lengths = [relevance.values.len(), relevance.low.len(), relevance.high.len()];
-    assert_eq!((relevance.names.len(), lengths), (d, [d; 3]));
-    for k in 0..d {
-        let (low, value, high) = (relevance.low[k], relevance.values[k], relevance.high[k]);
-        assert!(0.0 <= low && low <= value && value <= high && high <= 1.0 + 1e-9, "{relevance:?}");
+    let (columns, d) = (model.schema().used_columns().count(), model.schema().width());
+    for (relevance, count) in [(Relevance::new(model), columns), (Relevance::by_feature(model), d)]
+    {
+        let lengths = [relevance.values.len(), relevance.low.len(), relevance.high.len()];
+        assert_eq!((relevance.names.len(), lengths), (count, [count; 3]));
+        for k in 0..count {
+            let (low, value, high) = (relevance.low[k], relevance.values[k], relevance.high[k]);
+            let ordered = 0.0 <= low && low <= value && value <= high && high <= 1.0 + 1e-9;
+            assert!(ordered, "{relevance:?}");
+        }
     }
     assert!(MetricMatrix::new(model).values.as_slice().iter().all(|v| v.is_finite()));
     let trace = Trace::new(model);
@@ -406,7 +409,7 @@ fn a_mean_of_wide_metrics_is_refused() {
     let levels: Vec<String> = (0..90_000).map(|i| format!("{i:07}")).collect();
     header["schema"]["columns"] = json!([{"name": "x", "kind": {"onehot": {"levels": levels}}}]);
     header["schema"]["target"]["position"] = json!(0);
-    for name in ["fill", "mean", "scale"] {
+    for name in ["fill", "mean", "scale", "low", "high"] {
         header["scaler"][name] = json!(vec![1.0; 90_000]);
     }
     header["support_rows"] = json!([]);
@@ -433,7 +436,7 @@ fn sizes_are_checked_before_memory_is_asked_for() {
         wide["schema"]["columns"] =
             json!([{"name": "x", "kind": {"onehot": {"levels": levels(90_000)}}}]);
         wide["schema"]["target"]["position"] = json!(0);
-        for name in ["fill", "mean", "scale"] {
+        for name in ["fill", "mean", "scale", "low", "high"] {
             wide["scaler"][name] = json!(vec![1.0; 90_000]);
         }
         wide["form"] = json!(form);

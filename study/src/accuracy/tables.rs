@@ -200,7 +200,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("suite")).unwrap();
         let rows: String = (0..50)
-            .map(|i| format!("{i},{},{}\n", ["red", "blue", "?"][i % 3], ["k", "m"][i % 2]))
+            // Not whole numbers only, which would be row numbers and left out.
+            .map(|i| {
+                let (a, b) = (i as f64 + [0.0, 0.5][i % 2], ["red", "blue", "?"][i % 3]);
+                format!("{a},{b},{}\n", ["k", "m"][i % 2])
+            })
             .collect();
         fs::write(folder.path().join("suite/sonar.csv"), format!("a,b,class\n{rows}")).unwrap();
         let mut tables = Tables::new(folder.path(), None, 10);
