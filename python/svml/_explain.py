@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 class Explanation:
     """What each column contributes to the decision about each row.
 
-    Contributions are gradients of the decision value, integrated along the straight way from a reference row to the row.
+    Contributions are gradients of the decision value, integrated along the straight way from a reference row to the row [1]_.
     For each row, ``base`` and the sum of its ``contributions`` are ``output``.
 
     Attributes
@@ -32,6 +32,15 @@ class Explanation:
         The two classes: with two in all, these; with more, the one that comes second for the row and the predicted one.
     data : ndarray of shape (n_samples, n_columns)
         What the rows hold, as texts.
+
+    See Also
+    --------
+    SVMLClassifier.explain : Makes it.
+    WaterfallDisplay : Draws it for one row.
+
+    References
+    ----------
+    .. [1] M. Sundararajan, A. Taly and Q. Yan, "Axiomatic Attribution for Deep Networks", arXiv:1703.01365, 2017.
     """
 
     columns: list[str]
@@ -61,7 +70,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Alike:
-    """The training rows that are most like some rows in the learned metric, the nearest first.
+    """The training rows that are most like some rows in the learned metric [1]_, the nearest first.
 
     Attributes
     ----------
@@ -73,6 +82,16 @@ class Alike:
         Their distances in the metric.
     pulls : ndarray of shape (n_samples, n_neighbors)
         What each adds to the output that `Explanation` speaks of; 0 for a row that is no support vector.
+
+    See Also
+    --------
+    SVMLClassifier.alike : Makes it.
+    Explanation : What the columns contribute.
+
+    References
+    ----------
+    .. [1] Z. Xu, K. Q. Weinberger and O. Chapelle, "Distance Metric Learning for Kernel Machines",
+           arXiv:1208.3422, 2012.
     """
 
     rows: NDArray[np.intp]

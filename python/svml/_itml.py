@@ -188,7 +188,10 @@ class PairsITML(Estimator):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    def fit(self, pairs: ArrayLike, y: ArrayLike, bounds: ArrayLike | None = None) -> Any:
+    # Pairs have no weights and no groups, and metric-learn has the bounds in their place.
+    def fit(  # type: ignore[override]
+        self, pairs: ArrayLike, y: ArrayLike, bounds: ArrayLike | None = None
+    ) -> Any:
         """Learn from pairs of rows.
 
         Parameters
