@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo run --release -p study -- accuracy   # the defaults: docs/accuracy.md
 //! cargo run --release -p study -- paper      # the paper's tables and figures: docs/study.md
+//! cargo run --release -p study -- reliability report   # what was done to svml on purpose: docs/reliability.md
 //! ```
 //!
 //! Every measurement is a job with a name; its result is appended to a file as soon as it is there, so that
@@ -15,6 +16,7 @@ mod jobs;
 mod methods;
 mod paper;
 mod probabilities;
+mod reliability;
 mod statistics;
 
 use std::path::PathBuf;
@@ -75,6 +77,8 @@ enum Command {
         #[arg(long, conflicts_with = "shard")]
         report_only: bool,
     },
+    /// Fuzzing, faults, interrupts and the like, and the page about them: docs/reliability.md
+    Reliability(reliability::Options),
     /// The tables of the study of the defaults and their splits as JSON, for study/peers.py
     Splits {
         /// Seed of the first split
@@ -151,6 +155,7 @@ fn main() -> ExitCode {
                 scope,
             })
         }
+        Command::Reliability(options) => reliability::run(&options),
         Command::Splits { first_seed } => {
             println!("{}", accuracy::splits_as_json(first_seed));
             Ok(())

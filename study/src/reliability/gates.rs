@@ -1,0 +1,30 @@
+//! The gates: what is promised, and which program looks whether it is kept.
+
+/// How a gate is looked at.
+pub enum How {
+    /// By tests that run before every change lands; the files that have them.
+    Tests(&'static str),
+    /// By a check of this program, whose last run is printed; the names of its records.
+    Checks(&'static [&'static str]),
+    /// By both.
+    Both(&'static str, &'static [&'static str]),
+    /// Not at all as yet, and why.
+    NotYet(&'static str),
+}
+
+/// One promise.
+pub struct Gate {
+    /// What is done.
+    pub title: &'static str,
+    /// What must come of it.
+    pub asks: &'static str,
+    /// How it is looked at.
+    pub how: How,
+}
+
+/// All of them, in the order of the page.
+pub const GATES: &[Gate] = &[Gate {
+    title: "Gradients against central differences",
+    asks: "relative error at most 1e-6 for every form, C and weights",
+    how: How::Tests("crates/svml/tests/gradients.rs"),
+}];

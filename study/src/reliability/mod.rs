@@ -1,0 +1,45 @@
+//! Whether svml can be trusted: what is done to it on purpose, and the page that says how it took it.
+//!
+//! Each check is a command of its own. It prints what it saw and appends one line to a results file; the page
+//! docs/reliability.md is made from the table of gates and from the last line of each check, and nothing in it is
+//! typed but the words.
+
+mod gates;
+mod record;
+mod report;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What all checks have in common.
+#[derive(Args)]
+pub struct Options {
+    /// Results, one line for each run of a check
+    #[arg(
+        long,
+        default_value = "study/results/reliability.jsonl",
+        value_name = "FILE",
+        global = true
+    )]
+    results: PathBuf,
+    #[command(subcommand)]
+    check: Check,
+}
+
+#[derive(Subcommand)]
+enum Check {
+    /// The page, from the results
+    Report {
+        /// The page
+        #[arg(long, default_value = "docs/reliability.md", value_name = "FILE")]
+        out: PathBuf,
+    },
+}
+
+/// Does what was asked for.
+pub fn run(options: &Options) -> Result<(), String> {
+    match &options.check {
+        Check::Report { out } => report::write(&options.results, out),
+    }
+}

@@ -1,0 +1,130 @@
+//! The page docs/reliability.md.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use super::gates::{GATES, Gate, How};
+use super::record::{self, Record};
+
+/// Writes the page from the results.
+pub fn write(results: &Path, out: &Path) -> Result<(), String> {
+    let page = page(GATES, &record::read(results)?);
+    fs::write(out, page).map_err(|e| format!("{}: {e}", out.display()))
+}
+
+fn page(gates: &[Gate], records: &[Record]) -> String {
+    let mut page = String::from(
+        "# Reliability\n\nMade by `cargo run --release -p study -- reliability report` from study/results/reliability.jsonl; only the words are \
+         typed.\n\nEach gate is a promise, with the program that looks whether it is kept and what its last run saw.\n\n\
+         | | gate | what is asked | looked at by | met |\n|---|---|---|---|---|\n",
+    );
+    for (i, gate) in gates.iter().enumerate() {
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} | {} |",
+            i + 1,
+            gate.title,
+            gate.asks,
+            looked_at_by(&gate.how),
+            met(&gate.how, records)
+        );
+    }
+    page += "\n## What the last runs saw\n";
+    for gate in gates {
+        for check in checks(&gate.how) {
+            let Some(record) = last(check, records) else { continue };
+            let _ = writeln!(
+                page,
+                "\n### {check}\n\n{}; {}; {}.\n",
+                record.header.date, record.header.computer, record.header.versions
+            );
+            for sentence in &record.seen {
+                let _ = writeln!(page, "- {sentence}");
+            }
+        }
+    }
+    let missing: Vec<_> = gates
+        .iter()
+        .filter_map(|gate| match gate.how {
+            How::NotYet(why) => Some(format!("- {}: {why}", gate.title)),
+            _ => None,
+        })
+        .collect();
+    if !missing.is_empty() {
+        let _ = write!(page, "\n## What is not looked at\n\n{}\n", missing.join("\n"));
+    }
+    page
+}
+
+fn checks(how: &How) -> &'static [&'static str] {
+    match how {
+        How::Checks(names) | How::Both(_, names) => names,
+        How::Tests(_) | How::NotYet(_) => &[],
+    }
+}
+
+fn last<'a>(check: &str, records: &'a [Record]) -> Option<&'a Record> {
+    records.iter().rev().find(|record| record.check == check)
+}
+
+fn looked_at_by(how: &How) -> String {
+    let programs = |names: &[&str]| format!("`study reliability` {}", names.join(", "));
+    match how {
+        How::Tests(files) => (*files).to_owned(),
+        How::Checks(names) => programs(names),
+        How::Both(files, names) => format!("{files}; {}", programs(names)),
+        How::NotYet(_) => "nothing".to_owned(),
+    }
+}
+
+/// Tests are met where this page is printed from a state that passed; of checks all must have run and held.
+fn met(how: &How, records: &[Record]) -> &'static str {
+    let checks = checks(how);
+    let all = |held: bool| {
+        checks.iter().all(|check| last(check, records).is_some_and(|record| record.met || !held))
+    };
+    match how {
+        How::Tests(_) => "in every run",
+        How::NotYet(_) => "not looked at",
+        _ if !all(false) => "not run",
+        _ if all(true) => "yes",
+        _ => "no",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::computer;
+
+    fn record(check: &str, met: bool, seen: &str) -> Record {
+        Record {
+            check: check.to_owned(),
+            header: computer::header(),
+            met,
+            seen: vec![seen.to_owned()],
+        }
+    }
+
+    #[test]
+    fn the_last_run_of_each_check_is_what_counts() {
+        let gates = [
+            Gate { title: "A", asks: "a", how: How::Checks(&["one", "two"]) },
+            Gate { title: "B", asks: "b", how: How::Checks(&["three"]) },
+            Gate { title: "C", asks: "c", how: How::NotYet("nobody has begun") },
+        ];
+        let mut records = vec![
+            record("one", false, "Bad."),
+            record("one", true, "Good."),
+            record("two", true, "Fine."),
+        ];
+        let text = page(&gates, &records);
+        assert!(text.contains("| A | a | `study reliability` one, two | yes |"), "{text}");
+        assert!(text.contains("| B | b | `study reliability` three | not run |"), "{text}");
+        assert!(text.contains("- Good.") && !text.contains("- Bad."), "{text}");
+        assert!(text.contains("- C: nobody has begun"), "{text}");
+        records.push(record("two", false, "Worse."));
+        assert!(page(&gates, &records).contains("one, two | no |"));
+    }
+}
