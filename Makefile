@@ -3,7 +3,7 @@
 DATA ?= $(SVML_DATA)
 from = $(if $(DATA),--data $(DATA))
 
-.PHONY: help demo check test bench doc wheel study study-quick
+.PHONY: help demo check test bench doc site wheel study study-quick
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -26,6 +26,9 @@ bench: ## times of one evaluation and of whole fits, for docs/benchmarks.md
 
 doc: ## the pages of the library
 	cargo doc --workspace --no-deps
+
+site: ## the site of the pages in docs/, into target/site; the notebook is run and links are checked
+	docs/build
 
 wheel: ## the Python package, into target/wheels
 	maturin build --release --manifest-path python/Cargo.toml

@@ -74,22 +74,3 @@ def test_the_binding_is_this_package_s():
 def test_example_programs(example, tmp_path):
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/from-metric-learn.md"])
-def test_python_in_the_documentation(page, tmp_path, monkeypatch):
-    """What the pages show runs, one block after the other."""
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
-    assert blocks
-    scope = {"__name__": "page"}
-    for block in blocks:
-        exec(compile(block, page, "exec"), scope)
-
-
-def test_the_guide_has_the_example_of_the_readme():
-    first = [
-        re.search(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S).group(1)
-        for page in ("README.md", "docs/python.md")
-    ]
-    assert first[0] == first[1]
