@@ -21,6 +21,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["site", "build", "**.ipynb_checkpoints"]
 html_theme = "furo"
 html_static_path = ["static"]
+pygments_dark_style = "github-dark"
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
