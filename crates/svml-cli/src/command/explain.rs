@@ -50,14 +50,14 @@ pub fn run(args: &Explain, console: &Console) -> Outcome {
     };
     let row = row_of("--row", number)?;
     let x = Matrix::from_rows(&[&row]).map_err(failed)?;
+    let why = model.explain(&x, reference.as_deref()).map_err(failed)?;
+    let figure = Waterfall::of(&model, &x, &why, 0, args.columns);
     if let Some(png) = picture {
-        let figure = Waterfall::new(&model, &row, reference.as_deref(), args.columns);
         let title = format!("Row {number} of {}", rows.name);
-        files::write_picture(&figure.map_err(failed)?.draw(&title), png, &args.output)?;
+        files::write_picture(&figure.draw(&title), png, &args.output)?;
         console.note(&format!("the picture is in {}", args.output));
         return Ok(());
     }
-    let why = model.explain(&x, reference.as_deref()).map_err(failed)?;
     let alike = match model.keeps_rows() {
         true => model.alike(&x, args.alike).map_err(failed)?.pop(),
         false => None,
@@ -69,10 +69,9 @@ pub fn run(args: &Explain, console: &Console) -> Outcome {
             format!("{value:#}\n")
         }
         false => {
-            let figure = Waterfall::new(&model, &row, reference.as_deref(), args.columns);
             let probability = model.probabilities(&x).map_err(failed)?;
             let page = Page { model: &model, number, reference: args.reference };
-            page.text(&figure.map_err(failed)?, &probability, alike.as_deref())
+            page.text(&figure, &probability, alike.as_deref())
         }
     };
     match args.output.as_str() {

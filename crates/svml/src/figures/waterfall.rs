@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::linalg::Matrix;
-use crate::model::Model;
+use crate::model::{Explanation, Model};
 
 /// The way from the output of a model at a reference row to that at one row: what each column contributes, the largest
 /// contributions first.
@@ -33,23 +33,28 @@ impl Waterfall {
     /// The waterfall of one row of encoded features, compared with a reference row or, without one, with the mean of the
     /// training rows; at most `most` columns are listed one by one.
     pub fn new(model: &Model, row: &[f64], reference: Option<&[f64]>, most: usize) -> Result<Self> {
-        let why = model.explain(&Matrix::from_rows(&[row])?, reference)?;
-        let contributions = why.contributions.row(0);
-        let values = model.schema().cells(row);
+        let x = Matrix::from_rows(&[row])?;
+        Ok(Self::of(model, &x, &model.explain(&x, reference)?, 0, most))
+    }
+
+    /// The waterfall of one of the rows of `x` that have been explained, by its place among them.
+    pub fn of(model: &Model, x: &Matrix, why: &Explanation, place: usize, most: usize) -> Self {
+        let contributions = why.contributions.row(place);
+        let values = model.schema().cells(x.row(place));
         let mut order: Vec<usize> = (0..contributions.len()).collect();
         order.sort_by(|&a, &b| contributions[b].abs().total_cmp(&contributions[a].abs()));
         let (listed, others) = order.split_at(most.min(order.len()));
         let class = |c: usize| model.classes()[c].clone();
-        Ok(Self {
+        Self {
             columns: listed.iter().map(|&k| why.columns[k].clone()).collect(),
             values: listed.iter().map(|&k| values[k].clone()).collect(),
             contributions: listed.iter().map(|&k| contributions[k]).collect(),
             others: others.len(),
             rest: others.iter().map(|&k| contributions[k]).sum(),
-            base: why.base[0],
-            output: why.output[0],
-            between: why.between[0].map(class),
-        })
+            base: why.base[place],
+            output: why.output[place],
+            between: why.between[place].map(class),
+        }
     }
 }
 
