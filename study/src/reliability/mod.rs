@@ -4,9 +4,13 @@
 //! docs/reliability.md is made from the table of gates and from the last line of each check, and nothing in it is
 //! typed but the words.
 
+mod determinism;
 mod gates;
+mod interrupts;
 mod record;
 mod report;
+mod scratch;
+mod soak;
 
 use std::path::PathBuf;
 
@@ -29,6 +33,12 @@ pub struct Options {
 
 #[derive(Subcommand)]
 enum Check {
+    /// The same bits for any number of threads and order of rows; the same results on other processors
+    Determinism(determinism::Determinism),
+    /// Ctrl-C at random moments
+    Interrupts(interrupts::Interrupts),
+    /// Very many fits and predictions in one process
+    Soak(soak::Soak),
     /// The page, from the results
     Report {
         /// The page
@@ -40,6 +50,9 @@ enum Check {
 /// Does what was asked for.
 pub fn run(options: &Options) -> Result<(), String> {
     match &options.check {
+        Check::Determinism(check) => determinism::check(check, &options.results),
+        Check::Interrupts(check) => interrupts::check(check, &options.results),
+        Check::Soak(check) => soak::check(check, &options.results),
         Check::Report { out } => report::write(&options.results, out),
     }
 }
