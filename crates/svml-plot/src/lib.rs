@@ -38,6 +38,8 @@
 //! assert!(picture.svg().starts_with("<?xml"));
 //! # Ok::<(), svml::Error>(())
 //! ```
+// On docs.rs, what belongs to a feature says so.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod axis;
 mod confusion;

@@ -52,6 +52,8 @@
 //!
 //! What these pages show follows semantic versioning: structs and enums that may grow are `non_exhaustive` or
 //! are made with `..Default::default()`. The module `internals`, hidden here, promises nothing.
+// On docs.rs, what belongs to a feature says so.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 // In the order of dependency: a module uses only those above it, which `tests/layering.rs` checks. Blank lines keep
@@ -100,6 +102,11 @@ pub mod internals;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The program on the page of the crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeOfCrate;
 
 pub use data::{ClassWeight, Dataset, Generator, ReadOptions};
 pub use error::{Error, Remedy, Result};
