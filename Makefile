@@ -2,8 +2,9 @@
 # that of the variable SVML_DATA; `svml data fetch all --dir DIR` fills one.
 DATA ?= $(SVML_DATA)
 from = $(if $(DATA),--data $(DATA))
+oldest = $(shell sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml)
 
-.PHONY: help demo check test bench doc site wheel study study-quick
+.PHONY: help demo check test bench doc site wheel study study-quick msrv supply sbom release-check
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,3 +40,20 @@ study: ## the paper's tables and figures, beside the paper's numbers: docs/study
 
 study-quick: ## a look: ten splits of the small data sets, into target/study
 	cargo run --release -p study -- paper --quick $(from)
+
+msrv: ## the oldest compiler that Cargo.toml names: does it build everything?
+	rustup toolchain install $(oldest) --profile minimal
+	cargo +$(oldest) check --workspace --locked --target-dir target/msrv
+
+supply: ## licences, sources, duplicates and known defects of dependencies; builds cargo-deny the first time (minutes)
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny@0.20.2
+	cargo deny check licenses bans sources
+	@cargo deny check advisories || echo "advisories: either one was found, above, or their database cannot be reached"
+
+sbom: ## a list of all that the command is made of, as CycloneDX, into target/sbom
+	@command -v cargo-cyclonedx >/dev/null || cargo install --locked cargo-cyclonedx
+	cargo cyclonedx --manifest-path crates/svml-cli/Cargo.toml --format json --all-features --override-filename svml.cdx
+	mkdir -p target/sbom && mv crates/svml-cli/svml.cdx.json target/sbom/ && rm -f crates/*/svml.cdx.json study/svml.cdx.json python/svml.cdx.json examples/web/svml.cdx.json
+
+release-check: ## whether a release could be made now; RELEASING.md has the way
+	release/check --final
