@@ -59,6 +59,9 @@ fn in_python(remedy: Remedy) -> String {
         Remedy::RaiseMemoryLimit => {
             "raise memory_limit if the computer has that much, use fewer rows, or train on landmarks, which need no such matrix (landmarks=2000, with the default validation)"
         }
+        Remedy::SmallerForm => {
+            "use a form with fewer numbers (form=\"diagonal\", \"sphere\" or \"rank=2\", or n_components), fewer columns, or a computer with more memory; where there is a memory_limit, it may be raised"
+        }
         Remedy::LowerCost => "keep C small: lower C_init, with learn_C=False",
         Remedy::MoreTime => "raise time_limit",
         Remedy::TrainOneGaussian => "give a form, as in SVMLClassifier(form=\"diagonal\")",
@@ -130,6 +133,8 @@ fn copied<T: Element + Copy>(
     value: impl Fn(T) -> f64,
 ) -> PyResult<Matrix> {
     let (n, d) = (x.shape()[0], x.shape()[1]);
+    let bytes = n.saturating_mul(d).saturating_mul(8);
+    svml::internals::room_for(bytes, "a copy of the rows").map_err(to_python)?;
     let values = match x.as_slice() {
         Ok(values) if x.is_c_contiguous() => values.iter().map(|v| value(*v)).collect(),
         _ => x.as_array().iter().map(|v| value(*v)).collect(),

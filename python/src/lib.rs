@@ -124,6 +124,8 @@ fn watched(
 ) -> PyResult<Model> {
     let limit = match time_limit.map(Duration::try_from_secs_f64).transpose() {
         Ok(limit) => limit,
+        // What is too long for the clock is no limit.
+        Err(_) if time_limit > Some(0.0) => None,
         Err(error) => return Err(PyValueError::new_err(format!("time_limit: {error}"))),
     };
     let interrupt = Arc::<AtomicBool>::default();
@@ -592,20 +594,22 @@ impl Model {
         self.inner.metric().form().to_string()
     }
 
+    /// Dimensions of the space that rows are mapped into.
+    #[getter]
+    fn rank(&self) -> usize {
+        self.inner.metric().rank()
+    }
+
     /// The map on features as they are. // (rank, features)
     #[getter]
     fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, self.inner.raw_components())
+        array(py, self.inner.raw_components().map_err(to_python)?)
     }
 
     /// The matrix of the metric on features as they are. // (features, features)
     #[getter]
     fn mahalanobis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (m, scale) = (self.inner.acting_metric().mahalanobis(), &self.inner.scaler().scale);
-        // Constant features weigh nothing in M.
-        let unit = |k: usize| if scale[k] > 0.0 { scale[k] } else { 1.0 };
-        let raw = |i: usize, j: usize| m[(i, j)] / unit(i) / unit(j);
-        array(py, Matrix::from_fn(m.rows(), m.cols(), raw))
+        array(py, self.inner.raw_mahalanobis().map_err(to_python)?)
     }
 
     /// The share of each feature in the diagonal of M = L'L on standardised features: the mean of the SVMs, the
@@ -654,12 +658,7 @@ impl Model {
         let member = members.get(place).ok_or_else(|| {
             PyIndexError::new_err(format!("SVM {place} of a model that has {}", members.len()))
         })?;
-        let (l, scale) = (member.metric().components(), &self.inner.scaler().scale);
-        let raw = |i: usize, k: usize| match scale[k] > 0.0 {
-            true => l[(i, k)] / scale[k],
-            false => 0.0,
-        };
-        array(py, Matrix::from_fn(l.rows(), l.cols(), raw))
+        array(py, self.inner.raw_components_of(member).map_err(to_python)?)
     }
 
     /// The temperature of the probabilities; None if they do not come from SVMs.

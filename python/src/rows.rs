@@ -305,6 +305,8 @@ pub fn fit_rows(
     }
     let limit = match time_limit.map(Duration::try_from_secs_f64).transpose() {
         Ok(limit) => limit,
+        // What is too long for the clock is no limit.
+        Err(_) if time_limit > Some(0.0) => None,
         Err(error) => return Err(PyValueError::new_err(format!("time_limit: {error}"))),
     };
     let failure = Arc::<Mutex<Option<PyErr>>>::default();

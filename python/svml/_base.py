@@ -12,9 +12,10 @@ import math
 import numbers
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from os import PathLike
+from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,7 +29,7 @@ from sklearn.base import (
     TransformerMixin,
     is_classifier,
 )
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets
@@ -58,6 +59,8 @@ NOT_THERE = ("None", "nan", "<NA>", "NaT")
 # Other words for where L starts, as metric-learn and scikit-learn have them: the default, and principal directions of
 # length 1, which L = I is up to a rotation if L is square.
 STARTS = {"auto": None, "pca": "identity"}
+# More threads than any computer has are a mistake; the command has the same bound.
+MOST_THREADS = 4096
 # Of many warnings of one fit so many are shown.
 SHOWN = 3
 
@@ -206,33 +209,35 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self : object
             The fitted estimator.
         """
-        self._check_reading()
-        X, y, schema = self._training_rows(X, y)
-        check_classification_targets(y)
-        weights = self._check_weights(X, sample_weight)
-        classes, places = np.unique(y, return_inverse=True)
-        labels = [label_of(value) for value in classes.tolist()]
-        params = self._library_params(labels)
-        try:
-            model = _core.Model.fit(
-                self._method,
-                json.dumps(params),
-                X,
-                places.astype(np.int64),
-                labels,
-                weights=weights,
-                groups=self._check_groups(X, groups),
-                names=None if schema else self._column_names(),
-                schema=schema,
-                impute=self.missing == "impute",
-                threads=self._threads(),
-                time_limit=self._check_time_limit(),
-                observer=self._observer(),
-            )
-        except _core.ParameterError as error:
-            raise self._renamed(*error.args) from None
-        finally:
-            self._end_watching()
+        with self._whole_or_not():
+            self._check_reading()
+            self._check_verbose()
+            X, y, schema = self._training_rows(X, y)
+            check_classification_targets(y)
+            weights = self._check_weights(X, sample_weight)
+            classes, places = np.unique(y, return_inverse=True)
+            labels = [label_of(value) for value in classes.tolist()]
+            params = self._library_params(labels)
+            try:
+                model = _core.Model.fit(
+                    self._method,
+                    json.dumps(params),
+                    X,
+                    places.astype(np.int64),
+                    labels,
+                    weights=weights,
+                    groups=self._check_groups(X, groups),
+                    names=None if schema else self._column_names(),
+                    schema=schema,
+                    impute=self.missing == "impute",
+                    threads=self._threads(),
+                    time_limit=self._check_time_limit(),
+                    observer=self._observer(),
+                )
+            except _core.ParameterError as error:
+                raise self._renamed(*error.args) from None
+            finally:
+                self._end_watching()
         # Classes whose rows all have weight 0 do not count.
         kept = set(model.classes)
         self.classes_ = classes[[label in kept for label in labels]]
@@ -240,6 +245,19 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._from_file = False
         self._warn()
         return self
+
+    @contextmanager
+    def _whole_or_not(self) -> Iterator[None]:
+        """A fit that fails leaves names and number of the columns as they were, as it leaves the model."""
+        names = ("n_features_in_", "feature_names_in_")
+        before = {name: self.__dict__[name] for name in names if name in self.__dict__}
+        try:
+            yield
+        except BaseException:
+            for name in names:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
+            raise
 
     def transform(self, X: Any) -> Floats:
         """Map rows by the learned metric.
@@ -264,7 +282,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Returns
         -------
         M : ndarray of shape (n_features, n_features)
-            The squared distance of u and v is ``(u - v) @ M @ (u - v)``.
+            The squared distance of u and v is ``(u - v) @ M @ (u - v)``. It is a MemoryError if there is no room for it, and
+            a FloatingPointError if features are so small, below about 1e-154, that its numbers are beyond all numbers.
         """
         return self._fitted().mahalanobis
 
@@ -313,15 +332,15 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         return -self.pair_distance(pairs)
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | bytes | PathLike[str]) -> None:
         """Write the model file, whole or not at all.
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, bytes or path-like
             The file. The command ``svml``, the Rust library and `svml.load` read it.
         """
-        self._fitted().save(path)
+        self._fitted().save(fsdecode(path))
 
     def export(self, path: str | PathLike[str], to: str | None = None, *, columns: bool = False) -> None:
         """Write the model for another program, whole or not at all.
@@ -370,7 +389,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @property
     def n_components_(self) -> int:
         """Dimensions of the space that rows are mapped into."""
-        return int(self._fitted().components.shape[0])
+        return self._fitted().rank
 
     @property
     def mean_(self) -> Floats:
@@ -451,7 +470,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return self.__dict__["_model"]
         except KeyError:
             name = type(self).__name__
-            raise AttributeError(f"this {name} is not fitted yet; call fit first") from None
+            # It is an AttributeError too, as scikit-learn and hasattr expect.
+            raise NotFittedError(f"this {name} is not fitted yet; call fit first") from None
 
     def _training_rows(self, X: Any, y: Any) -> tuple[Rows, NDArray[Any], _core.Schema | None]:
         """The rows as numbers, their classes and, for a table with texts, how its columns became numbers."""
@@ -556,7 +576,16 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 raise self._invalid(name, f"{', '.join(first)} or {last}", value)
 
     def _threads(self) -> int:
+        jobs = self.n_jobs
+        whole = isinstance(jobs, numbers.Integral) and not isinstance(jobs, bool)
+        if jobs is not None and not (whole and jobs != 0 and abs(int(jobs)) <= MOST_THREADS):
+            bound = f"an integer from 1 to {MOST_THREADS}, -1 for all cores, -2 for all but one and so on, or None"
+            raise self._invalid("n_jobs", bound, jobs)
         return int(effective_n_jobs(self.n_jobs))
+
+    def _check_verbose(self) -> None:
+        if not isinstance(self.verbose, (numbers.Integral, np.bool_)) or self.verbose < 0:
+            raise self._invalid("verbose", "an integer of at least 0", self.verbose)
 
     def _check_weights(self, X: Rows, sample_weight: ArrayLike | None) -> Floats | None:
         if sample_weight is None:

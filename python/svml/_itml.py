@@ -213,9 +213,9 @@ class PairsITML(Estimator):
         params = self._library_params([])
         if bounds is not None:
             params["bounds"] = self._plain("bounds", np.asarray(bounds).tolist(), "a pair of positive numbers")
-        self.n_features_in_ = checked.shape[2]
+        self._check_verbose()
         try:
-            self._model = _core.Model.fit_pairs(
+            model = _core.Model.fit_pairs(
                 json.dumps(params),
                 checked[:, 0],
                 checked[:, 1],
@@ -228,6 +228,8 @@ class PairsITML(Estimator):
             raise self._renamed(*error.args) from None
         finally:
             self._end_watching()
+        self._model = model
+        self.n_features_in_ = checked.shape[2]
         self.classes_ = np.array([-1, 1])
         self._from_file = False
         self.calibrate_threshold(checked, kinds)

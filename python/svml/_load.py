@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from os import PathLike, fsdecode
 from typing import Any
 
 from svml import _core
@@ -16,12 +16,12 @@ from svml._svml import SVML, SVMLClassifier
 TRANSFORMERS: tuple[type[Estimator], ...] = (SVML, NCA, LMNN, ITML, PairsITML)
 
 
-def load(path: str | PathLike[str]) -> Any:
+def load(path: str | bytes | PathLike[str]) -> Any:
     """Read a model file.
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, bytes or path-like
         A file of `save`, of ``svml train`` or of the Rust library.
 
     Returns
@@ -43,7 +43,7 @@ def load(path: str | PathLike[str]) -> Any:
     >>> load(file).form
     'diagonal'
     """
-    model = _core.Model.load(path)
+    model = _core.Model.load(fsdecode(path))
     if model.is_classifier:
         return SVMLClassifier._of(model)
     learner = next(iter(learner_in(model)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Collection, Mapping
-from os import PathLike
+from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any
 
@@ -233,12 +234,12 @@ class SVML(Estimator):
         self.n_jobs = n_jobs
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Any:
+    def load(cls, path: str | bytes | PathLike[str]) -> Any:
         """Read a model file.
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, bytes or path-like
             A file of `save`, of ``svml train`` or of the Rust library.
 
         Returns
@@ -246,7 +247,7 @@ class SVML(Estimator):
         estimator : object
             A fitted estimator of this class, with the parameters that are in the file.
         """
-        model = _core.Model.load(path)
+        model = _core.Model.load(fsdecode(path))
         needs_classifier = issubclass(cls, ClassifierMixin) or cls._learner() not in learner_in(model)
         if needs_classifier and not model.is_classifier:
             raise ValueError("the file holds a metric without a classifier; read it with svml.load")
@@ -292,8 +293,9 @@ class SVML(Estimator):
             raise self._invalid("class_weight", "a dict, 'balanced' or None", given)
         weights: dict[str, float] = {}
         for label, weight in given.items():
-            if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
-                raise self._invalid("class_weight", "a dict from labels to numbers", given)
+            number = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
+            if not number or not math.isfinite(weight):
+                raise self._invalid("class_weight", "a dict from labels to finite numbers", given)
             if label_of(label) in labels:
                 weights[label_of(label)] = float(weight)
         # As in scikit-learn, a class that does not occur may have a weight if all that do occur have one; otherwise the

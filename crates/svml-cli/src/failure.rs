@@ -154,6 +154,9 @@ pub fn remedy_words(remedy: Remedy) -> String {
             "raise --memory-limit if the computer has that much, or use fewer rows or --landmarks"
         }
         Remedy::UseLessData => "use fewer rows or columns",
+        Remedy::SmallerForm => {
+            "use a form with fewer numbers (--form diagonal, --form sphere, or a small rank), fewer columns, or a computer with more memory; --memory-limit raises the limit of the default method"
+        }
         Remedy::LowerCost => {
             "use a smaller C, for example by --set initial_cost=0.1 --set learn_cost=false or, for a method with a grid, by --set costs=[0.1,1]"
         }

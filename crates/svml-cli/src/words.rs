@@ -419,7 +419,7 @@ pub fn details(model: &Model, name: &str, by_feature: bool) -> String {
     });
     text.push_str(&bars(&relevance));
     text.push_str("\nEigenvalues of M, and the share of the metric up to each\n");
-    text.push_str(&eigenvalues(&model.acting_metric().directions().0));
+    text.push_str(&eigenvalues(&model.acting_metric().eigenvalues()));
     for warning in &report.warnings {
         let _ = write!(text, "\nWarning: {warning}\n");
     }
@@ -623,7 +623,7 @@ pub fn as_json(model: &Model) -> Value {
         "support_counts": svm.then(|| model.support_counts()),
         "relevance": shares("feature", Relevance::by_feature(model)),
         "relevance_by_column": shares("column", Relevance::new(model)),
-        "eigenvalues": model.acting_metric().directions().0,
+        "eigenvalues": model.acting_metric().eigenvalues(),
         "temperature": model.temperature(),
         "class_weights": model.class_weights(),
         "candidates": report.candidates,

@@ -54,6 +54,71 @@ fn wrong_usage_is_2() {
     assert!(!sandbox.path("x").exists());
 }
 
+/// A class that the model cannot name is wrong whatever it says; who reads the error must know.
+#[test]
+fn evaluate_names_classes_that_the_model_does_not_know() {
+    let sandbox = Sandbox::new();
+    let rows: String =
+        (0..40).map(|i| format!("{},{},{}\n", i * 7 % 11, i * 5 % 13, i % 2)).collect();
+    sandbox.write("t.csv", &rows);
+    sandbox.svml(&["train", "t.csv", "-o", "m", "--form", "sphere"]).code(0);
+    assert!(!sandbox.svml(&["evaluate", "m", "t.csv"]).code(0).err.contains("does not know"));
+    sandbox.write("e.csv", &format!("{rows}1,2,7\n3,4,7\n"));
+    let run = sandbox.svml(&["evaluate", "m", "e.csv"]).code(0);
+    let words = "2 of 42 rows are of a class that the model does not know (7)";
+    assert!(run.err.contains(words), "{}", run.err);
+}
+
+/// A limit beyond what a clock counts is no limit.
+#[test]
+fn any_time_limit_is_taken() {
+    let sandbox = Sandbox::with_model();
+    for seconds in ["2e19", "1e300"] {
+        let args = ["train", "train.csv", "-o", "x", "--form", "sphere", "--time-limit", seconds];
+        sandbox.svml(&args).code(0);
+    }
+}
+
+/// Whatever the columns: one that says something, in one line, and no matrix of their square.
+#[test]
+fn very_many_columns_are_no_matter() {
+    let sandbox = Sandbox::new();
+    let rows = (0..40).map(|i| format!("{} {}:{} 100000:1\n", i % 2, i % 3 + 1, i));
+    sandbox.write("wide.libsvm", &rows.collect::<String>());
+    let run =
+        sandbox.svml(&["train", "wide.libsvm", "-o", "wide.svml", "--form", "diagonal"]).code(0);
+    let constant = "warning: 99997 columns are constant and were left out: ";
+    assert_eq!(run.err.matches("constant").count(), 1, "{}", run.err);
+    assert!(run.err.contains(constant), "{}", run.err);
+    sandbox.svml(&["show", "wide.svml"]).code(0);
+    sandbox.svml(&["plot", "wide.svml", "wide.libsvm", "-o", "map.svg"]).code(0);
+    sandbox.svml(&["plot", "wide.svml", "--kind", "metric", "-o", "metric.svg"]).code(0);
+    let full = ["train", "wide.libsvm", "-o", "x", "--form", "full"];
+    one_sentence(&sandbox.svml(&full).code(1), &["form full on 100000 columns", "--form diagonal"]);
+}
+
+/// Where the system gives no more memory, that is an error as others are: nothing is aborted.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_ends_is_1() {
+    use std::process::Command;
+    let sandbox = Sandbox::new();
+    let rows =
+        (0..3000).map(|i| format!("{},{},{}\n", i * 37 % 101, i * 53 % 103, i * 29 % 31 / 16));
+    sandbox.write("t.csv", &rows.collect::<String>());
+    for options in ["--form sphere", "--form sphere --memory-limit 100GB", "--method euclidean"] {
+        let line = format!(
+            "ulimit -v 150000; exec '{}' train t.csv -o m.svml --threads 2 {options}",
+            env!("CARGO_BIN_EXE_svml")
+        );
+        let run = Command::new("sh").args(["-c", &line]).current_dir(sandbox.path("")).output();
+        let run = run.unwrap();
+        let text = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(1), "{options}: {text}");
+        assert!(text.contains("memory"), "{options}: {text}");
+    }
+}
+
 #[test]
 fn an_option_that_the_method_does_not_have_is_2_and_names_both() {
     let sandbox = Sandbox::with_model();

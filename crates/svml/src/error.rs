@@ -213,6 +213,10 @@ pub enum Remedy {
     FewerLandmarks,
     /// Use fewer rows or columns.
     UseLessData,
+    /// Use a form of the metric with fewer numbers, or fewer columns, or raise the limit on memory.
+    SmallerForm,
+    /// Let the process have more memory, or use less data.
+    MoreMemory,
     /// Use a smaller C.
     LowerCost,
     /// Allow more time.
@@ -253,6 +257,12 @@ impl fmt::Display for Remedy {
                 "raise memory_limit if the computer has that much, or use fewer landmarks or rows"
             }
             Self::UseLessData => "use fewer rows or columns",
+            Self::SmallerForm => {
+                "use a form with fewer numbers (Form::Diagonal, Form::Sphere, or Form::Rank of few rows), fewer columns, or a computer with more memory; where there is a memory_limit, it may be raised"
+            }
+            Self::MoreMemory => {
+                "let the process have more memory (ulimit, the limit of the container), or use fewer rows or columns"
+            }
             Self::LowerCost => {
                 "use a smaller C (initial_cost, with learn_cost false; or the costs of a GridSearch)"
             }

@@ -11,6 +11,7 @@ pub use crate::learners::lmnn::{LmnnProblem, LmnnValue};
 pub use crate::learners::nca::NcaLoss;
 pub use crate::learners::parameters::Parameters;
 pub use crate::learners::pca::pca;
+pub use crate::memory::room_for;
 pub use crate::model::{ManyRows, NearestNeighbours, libsvm_rows, write_atomically};
 pub use crate::progress::{clock, duration};
 pub use crate::run::Watch;

@@ -287,7 +287,7 @@ impl Metric {
         Ok(linalg::dot(mapped.row(0), mapped.row(0)).sqrt())
     }
 
-    /// L as a matrix. // (rank, features)
+    /// L as a matrix, which for a sphere or a diagonal has many more numbers than [`Metric::values`]. // (rank, features)
     pub fn components(&self) -> Matrix {
         match self.form {
             Form::Sphere | Form::Diagonal => {
@@ -303,10 +303,34 @@ impl Metric {
         }
     }
 
-    /// M = L'L. // (features, features)
+    /// M = L'L, which has as many numbers as the square of the features. // (features, features)
     pub fn mahalanobis(&self) -> Matrix {
-        let l = self.components();
-        linalg::multiply(linalg::Block::from(&l).t(), (&l).into())
+        match self.form {
+            Form::Sphere | Form::Diagonal => {
+                let mut m = Matrix::zeros(self.d, self.d);
+                (0..self.d).for_each(|k| m[(k, k)] = self.diagonal_entry(k).powi(2));
+                m
+            }
+            Form::Full | Form::Rank(_) => {
+                let l = self.as_matrix();
+                linalg::multiply(linalg::Block::from(&l).t(), (&l).into())
+            }
+        }
+    }
+
+    /// The part of M that some features have: entry (i, j) is that of features `shown[i]` and `shown[j]`.
+    pub(crate) fn mahalanobis_of(&self, shown: &[usize]) -> Matrix {
+        let n = shown.len();
+        match self.form {
+            Form::Sphere | Form::Diagonal => Matrix::from_fn(n, n, |i, j| match i == j {
+                true => self.diagonal_entry(shown[i]).powi(2),
+                false => 0.0,
+            }),
+            Form::Full | Form::Rank(_) => {
+                let l = Matrix::from_fn(self.rank(), n, |r, i| self.values[r * self.d + shown[i]]);
+                linalg::multiply(linalg::Block::from(&l).t(), (&l).into())
+            }
+        }
     }
 
     /// The diagonal of M = L'L: how strongly each (standardised) feature enters the distance.
@@ -325,12 +349,87 @@ impl Metric {
         }
     }
 
-    /// The eigenvalues of M in descending order, and its eigenvectors as rows: directions in the space of
-    /// standardised features, sorted by how strongly distances depend on them.
-    pub fn directions(&self) -> (Vec<f64>, Matrix) {
-        linalg::symmetric_eigen(&self.mahalanobis()).unwrap_or_else(|| {
+    /// L'GL for a matrix G. // (features, features)
+    pub(crate) fn around(&self, mut g: Matrix) -> Matrix {
+        match self.form {
+            Form::Sphere | Form::Diagonal => {
+                for i in 0..self.d {
+                    let row = g.row_mut(i).iter_mut().enumerate();
+                    row.for_each(|(k, g)| *g *= self.diagonal_entry(i) * self.diagonal_entry(k));
+                }
+                g
+            }
+            Form::Full | Form::Rank(_) => {
+                let l = self.as_matrix();
+                let right = linalg::multiply((&g).into(), (&l).into());
+                linalg::multiply(linalg::Block::from(&l).t(), (&right).into())
+            }
+        }
+    }
+
+    /// All eigenvalues of M in descending order, one for each feature.
+    pub fn eigenvalues(&self) -> Vec<f64> {
+        let mut values = match self.form {
+            Form::Sphere | Form::Diagonal => self.relevance(),
+            Form::Full | Form::Rank(_) => self.spectrum().0,
+        };
+        values.sort_by(|a, b| b.total_cmp(a));
+        values.resize(self.d, 0.0);
+        values
+    }
+
+    /// The `count` largest eigenvalues of M in descending order, and their eigenvectors as rows: directions in the space of
+    /// standardised features, sorted by how strongly distances depend on them. There are at most as many as L has rows,
+    /// because others do not change any distance. // (count, features)
+    pub fn directions(&self, count: usize) -> (Vec<f64>, Matrix) {
+        self.directions_at(&(0..count.min(self.rank())).collect::<Vec<_>>())
+    }
+
+    /// Some of the directions by their places from 0; zeros for places beyond the rows of L. // (places, features)
+    pub(crate) fn directions_at(&self, places: &[usize]) -> (Vec<f64>, Matrix) {
+        let d = self.d;
+        if let Form::Sphere | Form::Diagonal = self.form {
+            // The eigenvectors are the features themselves; of those that count the same, the first comes first.
+            let relevance = self.relevance();
+            let mut order: Vec<usize> = (0..d).collect();
+            order.sort_by(|&a, &b| relevance[b].total_cmp(&relevance[a]));
+            let mut vectors = Matrix::zeros(places.len(), d);
+            let feature = |place: &usize| order.get(*place).copied();
+            for (r, k) in places.iter().map(feature).enumerate() {
+                k.into_iter().for_each(|k| vectors[(r, k)] = 1.0);
+            }
+            let value = |place: &usize| feature(place).map_or(0.0, |k| relevance[k]);
+            return (places.iter().map(value).collect(), vectors);
+        }
+        let (values, vectors) = self.spectrum();
+        let found = places.iter().map(|&r| values.get(r).copied().unwrap_or(0.0)).collect();
+        let chosen = Matrix::from_fn(places.len(), vectors.cols(), |r, k| {
+            if places[r] < vectors.rows() { vectors[(places[r], k)] } else { 0.0 }
+        });
+        if vectors.cols() == d {
+            return (found, chosen);
+        }
+        // Eigenvectors u of LL' are those of L'L as L'u, up to their length.
+        let mut turned = linalg::multiply((&chosen).into(), (&self.as_matrix()).into());
+        for r in 0..turned.rows() {
+            let length = linalg::dot(turned.row(r), turned.row(r)).sqrt();
+            let scale = if length > 0.0 { length.recip() } else { 0.0 };
+            turned.row_mut(r).iter_mut().for_each(|v| *v *= scale);
+        }
+        (found, turned)
+    }
+
+    /// Eigenvalues and eigenvectors of L'L or of LL', whichever is smaller.
+    fn spectrum(&self) -> (Vec<f64>, Matrix) {
+        let l = self.as_matrix();
+        let block = linalg::Block::from(&l);
+        let product = match l.rows() < l.cols() {
+            true => linalg::multiply(block, block.t()),
+            false => linalg::multiply(block.t(), block),
+        };
+        linalg::symmetric_eigen(&product).unwrap_or_else(|| {
             // This cannot happen: a metric has finite entries, for which eigenvalues are always found.
-            (vec![0.0; self.d], Matrix::zeros(self.d, self.d))
+            (vec![0.0; product.rows()], Matrix::zeros(product.rows(), product.rows()))
         })
     }
 
@@ -402,6 +501,50 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A sphere or a diagonal is never taken as a matrix, and few rows of L as their products alone.
+    #[test]
+    fn eigenvectors_are_those_of_the_matrix() {
+        let d = 5;
+        for form in [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2), Form::Rank(5)] {
+            let value = |k: usize| ((k * 7 % 11) as f64 - 4.5) * 0.2;
+            let metric = Metric::new(form, d, (0..form.len(d)).map(value).collect()).unwrap();
+            let m = metric.mahalanobis();
+            let (expected, _) = linalg::symmetric_eigen(&m).unwrap();
+            for (a, b) in metric.eigenvalues().iter().zip(&expected) {
+                assert!((a - b).abs() < 1e-13, "{form}: {a} {b}");
+            }
+            let (values, vectors) = metric.directions(d);
+            assert_eq!((values.len(), vectors.rows()), (metric.rank(), metric.rank()));
+            for (value, v) in values.iter().zip(vectors.iter_rows()) {
+                assert!((linalg::dot(v, v) - 1.0).abs() < 1e-12, "{form}");
+                for i in 0..d {
+                    assert!((linalg::dot(m.row(i), v) - value * v[i]).abs() < 1e-12, "{form}");
+                }
+            }
+            let shown = [3, 0, 4];
+            let part = metric.mahalanobis_of(&shown);
+            for (i, &row) in shown.iter().enumerate() {
+                for (j, &col) in shown.iter().enumerate() {
+                    assert!((part[(i, j)] - m[(row, col)]).abs() < 1e-15, "{form}");
+                }
+            }
+        }
+    }
+
+    /// A hundred thousand features have no matrix that any computer holds.
+    #[test]
+    fn a_wide_sphere_needs_no_matrix() {
+        let d = 100_000;
+        let metric = Metric::isotropic(Form::Sphere, d, 0.1).unwrap();
+        assert_eq!(metric.eigenvalues().len(), d);
+        assert_eq!(metric.directions(2).1.rows(), 2);
+        assert_eq!(metric.mahalanobis_of(&[0, d - 1]).cols(), 2);
+        let rank = Form::Rank(2);
+        let values = (0..rank.len(d)).map(|k| (k % 13) as f64 * 1e-3).collect();
+        let metric = Metric::new(rank, d, values).unwrap();
+        assert!(metric.eigenvalues()[1] > 0.0 && metric.eigenvalues()[2] == 0.0);
     }
 
     #[test]

@@ -33,6 +33,18 @@ pub enum Optimiser {
     Lbfgs,
 }
 
+impl Optimiser {
+    /// How many vectors of the variables are held at the same time, at most, with those of the objective.
+    pub(crate) fn vectors(self) -> u128 {
+        // Points, gradients and directions of the search; the last point as the objective knows it; the start; the best.
+        const ALWAYS: u128 = 20;
+        match self {
+            Self::ConjugateGradients => ALWAYS,
+            Self::Lbfgs => ALWAYS + 2 * MEMORY as u128,
+        }
+    }
+}
+
 /// When the optimiser ends by itself, and the length of its first step.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {

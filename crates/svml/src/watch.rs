@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::memory;
 
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 pub use standing::Instant;
@@ -101,11 +102,14 @@ pub struct Watch {
     pub(crate) interrupt: Arc<AtomicBool>,
     pub(crate) started: Instant,
     pub(crate) deadline: Option<Instant>,
+    /// Bytes that the kernel matrix asked for and did not get; 0: none.
+    pub(crate) lacking: Arc<AtomicU64>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Self { interrupt: Arc::default(), started: Instant::now(), deadline: None }
+        let (interrupt, lacking) = (Arc::default(), Arc::default());
+        Self { interrupt, started: Instant::now(), deadline: None, lacking }
     }
 }
 
@@ -126,8 +130,23 @@ impl Watch {
             .is_some_and(|deadline| deadline.saturating_duration_since(Instant::now()) <= reserve)
     }
 
-    /// [`Error::Interrupted`] once the flag is raised or the deadline has passed.
+    /// Says that memory ended within a computation that cannot fail where it stands: the next check does.
+    pub(crate) fn lacks(&self, bytes: usize) {
+        self.lacking.store(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// [`Error::TooLarge`] once memory has ended.
+    pub(crate) fn check_memory(&self) -> Result<()> {
+        match self.lacking.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            bytes => Err(memory::exhausted("the next columns of a kernel matrix", bytes)),
+        }
+    }
+
+    /// [`Error::Interrupted`] once the flag is raised or the deadline has passed, [`Error::TooLarge`] once memory has
+    /// ended.
     pub fn check(&self) -> Result<()> {
+        self.check_memory()?;
         if self.interrupted() || self.out_of_time(Duration::ZERO) {
             return Err(Error::Interrupted);
         }

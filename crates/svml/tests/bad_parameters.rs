@@ -4,7 +4,8 @@
 use svml::data::Scaler;
 use svml::learners::{Learner, Sample};
 use svml::{
-    Dataset, Error, Form, Generator, GridSearch, LandmarkChoice, Matrix, Metric, Model, Run, Svml,
+    Dataset, Error, Form, Generator, GridSearch, LandmarkChoice, Matrix, Method, Metric, Model,
+    Remedy, Run, Svml,
 };
 
 fn data(rows: usize) -> Dataset {
@@ -224,6 +225,51 @@ fn extreme_grids() {
 }
 
 /// The comparison method keeps a kernel matrix too and must not ask for more memory than there is.
+/// What grows with the square of the columns is within the limit too, and known before it is made.
+#[test]
+fn forms_of_many_numbers_have_a_memory_limit() {
+    let wide = |columns: usize| {
+        let x = Matrix::from_fn(10, columns, |i, k| ((i * 7 + k * 13) % 11) as f64);
+        Dataset::new(x, &(0..10).map(|i| i % 2).collect::<Vec<_>>()).unwrap()
+    };
+    for (form, words) in
+        [(Form::Full, "form full on 400"), (Form::Rank(200), "form rank=200 on 400")]
+    {
+        let (form, memory_limit) = (form.into(), Some(20 << 20));
+        let error = Model::fit(&wide(400), Svml { form, memory_limit, ..Svml::default() });
+        let error = error.unwrap_err();
+        assert_eq!(error.remedy(), Some(Remedy::SmallerForm), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let narrow = Svml { form: Form::Rank(2).into(), memory_limit: Some(20 << 20), ..Svml::paper() };
+    assert!(Model::fit(&wide(400), narrow).is_ok());
+    // Learners have no such parameter: the limit is what the computer has.
+    for method in ["nca", "lmnn", "itml", "svml:form=full"] {
+        let method: Method = format!("{method}+none").parse().unwrap();
+        let error = Model::fit(&wide(100_000), method).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+    }
+    let model = Model::fit(&wide(100_000), "pca+none".parse::<Method>().unwrap()).unwrap();
+    assert_eq!(model.raw_components().unwrap().rows(), 2);
+    assert!(matches!(model.raw_mahalanobis(), Err(Error::TooLarge { .. })));
+    let sphere = Model::fit(&wide(100_000), "knn".parse::<Method>().unwrap()).unwrap();
+    assert!(matches!(sphere.raw_components(), Err(Error::TooLarge { .. })));
+    assert_eq!(sphere.acting_metric().eigenvalues().len(), 100_000);
+}
+
+/// Features as small as this have standardised values, but no metric on features as they are.
+#[test]
+fn a_metric_beyond_all_numbers_is_an_error() {
+    let x =
+        Matrix::from_fn(20, 2, |i, k| if k == 0 { i as f64 } else { (i * i % 7) as f64 * 1e-200 });
+    let data = Dataset::new(x, &(0..20).map(|i| i / 10).collect::<Vec<_>>()).unwrap();
+    let model = Model::fit(&data, "lmnn+none".parse::<Method>().unwrap()).unwrap();
+    assert!(model.raw_components().unwrap().as_slice().iter().all(|v| v.is_finite()));
+    let error = model.raw_mahalanobis().unwrap_err();
+    assert!(matches!(error, Error::Numerical { .. }), "{error}");
+    assert!(error.to_string().contains("x2 has a standard deviation of"), "{error}");
+}
+
 #[test]
 fn a_grid_has_a_memory_limit_too() {
     let n = 40_000;

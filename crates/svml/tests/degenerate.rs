@@ -470,6 +470,6 @@ fn a_constant_column_weighs_nothing_in_the_acting_metric() {
         let acting = model.acting_metric();
         assert_eq!(acting.relevance()[1], 0.0);
         assert_eq!(acting.relevance()[0], model.metric().relevance()[0]);
-        assert_eq!(acting.directions().1.row(0)[0].abs(), 1.0);
+        assert_eq!(acting.directions(1).1.row(0)[0].abs(), 1.0);
     }
 }

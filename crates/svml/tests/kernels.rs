@@ -8,7 +8,7 @@ use by_definition::{assert_defined, assert_optimal, kernel_value};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use svml::internals::Watch;
-use svml::internals::kernel::{Gram, backend, expand};
+use svml::internals::kernel::{Gram, Outer, backend, expand};
 use svml::{Criterion, Error, Form, Generator, Kernel, Matrix, Metric, Model, Remedy, Svml};
 
 const KERNELS: [Kernel; 3] = [Kernel::Gaussian, Kernel::Exponential, Kernel::Laplacian];
@@ -31,6 +31,28 @@ fn unit(n: usize, at: usize) -> Vec<f64> {
 
 fn close(a: f64, b: f64, what: &str) {
     assert!((a - b).abs() < 1e-12, "{what}: {a} and {b}");
+}
+
+/// The derivative in a full L comes from mapped rows where there are fewer rows than columns: as from all entries of Q.
+#[test]
+fn derivatives_in_a_full_form_of_few_and_many_rows() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let d = 9;
+    let many = Matrix::from_fn(12, d, |_, _| rng.random_range(-1.0..1.0));
+    let few = many.select_rows(&(0..5).collect::<Vec<_>>());
+    let metric = random_metric(Form::Full, d, &mut rng);
+    let (rows, cols) = ([0, 1, 4], [1, 2, 3]);
+    let (left, right) = ([0.5, -1.0, 2.0], [1.0, 0.25, -0.5]);
+    let outer = [Outer { rows: &rows, left: &left, cols: &cols, right: &right }];
+    for kernel in [Kernel::Gaussian, Kernel::Exponential] {
+        let derivative = |x: &Matrix| {
+            let gram = backend().gram(x, x.rows(), &metric, kernel, &Watch::default()).unwrap();
+            gram.contract(&outer)
+        };
+        let (a, b) = (derivative(&few), derivative(&many));
+        assert_eq!(a.len(), d * d);
+        a.iter().zip(&b).for_each(|(a, b)| close(*a, *b, &kernel.to_string()));
+    }
 }
 
 /// Few rows, several tiles of rows, and so many columns that tiles are narrow.

@@ -447,7 +447,7 @@ fn learners_start_from_what_is_given() {
         for method in methods {
             let model = Model::fit(&data, &method).unwrap();
             assert_eq!(model.metric().form(), form);
-            for (a, b) in model.raw_components().as_slice().iter().zip(l.concat()) {
+            for (a, b) in model.raw_components().unwrap().as_slice().iter().zip(l.concat()) {
                 assert!((a - b).abs() < 1e-12 * b.abs().max(1.0), "{a} {b}");
             }
             let bytes = model.to_bytes().unwrap();
@@ -457,7 +457,8 @@ fn learners_start_from_what_is_given() {
     }
     let first =
         Model::fit(&data, Method::metric(Nca { max_iterations: 5, ..Nca::default() })).unwrap();
-    let l: Vec<Vec<f64>> = first.raw_components().iter_rows().map(<[f64]>::to_vec).collect();
+    let l: Vec<Vec<f64>> =
+        first.raw_components().unwrap().iter_rows().map(<[f64]>::to_vec).collect();
     let next =
         Model::fit(&data, Method::metric(Nca { init: Init::Given(l), ..Nca::default() })).unwrap();
     let (last, start) = (first.report().trace[5].loss, next.report().trace[0].loss);

@@ -85,8 +85,11 @@ fn a_metric_alone_maps_as_the_learner_says_and_is_kept() {
         let same = |(a, b): (&f64, &f64)| (a * scale - b).abs() <= 1e-12 * b.abs();
         assert!(alone.iter().zip(scaled).all(same), "{learner:?}");
         // z = A (x - mean).
-        let (a, z, mean) =
-            (model.raw_components(), model.transform(data.x()).unwrap(), &model.scaler().mean);
+        let (a, z, mean) = (
+            model.raw_components().unwrap(),
+            model.transform(data.x()).unwrap(),
+            &model.scaler().mean,
+        );
         for i in 0..data.rows() {
             for r in 0..a.rows() {
                 let centred = data.x().row(i).iter().zip(mean).map(|(x, mean)| x - mean);

@@ -41,6 +41,30 @@ fn fits(data: &Dataset, class_weight: &ClassWeight) -> Vec<Model> {
     learned.chain([Model::fit(data, &grid).unwrap()]).collect()
 }
 
+/// Weights that add up to one are as good as weights of one each: C is learned within bounds.
+#[test]
+fn small_weights_learn_as_much() {
+    let data = data(2);
+    let error = |weight: f64| {
+        let weights = vec![weight; data.rows()];
+        let weighted = data.clone().with_weights(weights).unwrap();
+        let fitted = Model::fit(&weighted, Svml { form: Form::Diagonal.into(), ..Svml::default() });
+        let fitted = fitted.unwrap();
+        (fitted.error_rate(&data).unwrap(), fitted.cost().unwrap())
+    };
+    let (expected, cost) = error(1.0);
+    assert!(expected < 0.3, "{expected}");
+    for weight in [0.5, 1e-4, 1e-9] {
+        let (found, learned) = error(weight);
+        assert!((found - expected).abs() < 0.02, "{weight}: {found} and {expected}");
+        assert!((learned / cost - 1.0).abs() < 1e-3, "{weight}: {learned} and {cost}");
+    }
+    let heavy = data.clone().with_weights(vec![5000.5; data.rows()]).unwrap();
+    let fitted = Model::fit(&heavy, Svml { form: Form::Sphere.into(), ..Svml::paper() }).unwrap();
+    let warnings = fitted.report().warnings.join("; ");
+    assert!(warnings.contains("5000 on average") && warnings.contains("divide them"), "{warnings}");
+}
+
 #[test]
 fn a_weight_is_a_repetition_and_zero_is_absence() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);

@@ -23,8 +23,15 @@ pub struct Gate {
 }
 
 /// All of them, in the order of the page.
-pub const GATES: &[Gate] = &[Gate {
-    title: "Gradients against central differences",
-    asks: "relative error at most 1e-6 for every form, C and weights",
-    how: How::Tests("crates/svml/tests/gradients.rs"),
-}];
+pub const GATES: &[Gate] = &[
+    Gate {
+        title: "Gradients against central differences",
+        asks: "relative error at most 1e-6 for every form, C and weights",
+        how: How::Tests("crates/svml/tests/gradients.rs"),
+    },
+    Gate {
+        title: "Memory that ends, and limits on it",
+        asks: "a result or an error with exit code 1, never an abort or a kill; at most 15 % more than was said before the fit",
+        how: How::Both("python/tests/test_memory.py", &["memory"]),
+    },
+];

@@ -7,6 +7,7 @@
 mod determinism;
 mod gates;
 mod interrupts;
+mod memory;
 mod record;
 mod report;
 mod scratch;
@@ -39,6 +40,8 @@ enum Check {
     Interrupts(interrupts::Interrupts),
     /// Very many fits and predictions in one process
     Soak(soak::Soak),
+    /// Real limits on memory: a result or an error, and no more than was said
+    Memory(memory::Options),
     /// The page, from the results
     Report {
         /// The page
@@ -53,6 +56,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         Check::Determinism(check) => determinism::check(check, &options.results),
         Check::Interrupts(check) => interrupts::check(check, &options.results),
         Check::Soak(check) => soak::check(check, &options.results),
+        Check::Memory(of_check) => memory::run(of_check, &options.results),
         Check::Report { out } => report::write(&options.results, out),
     }
 }

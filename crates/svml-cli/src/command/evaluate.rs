@@ -18,6 +18,7 @@ pub fn run(args: &Evaluate, console: &Console) -> Outcome {
     }
     let rows = files::checked_rows(&model, &args.rows, &[], console)?;
     let labels = files::labels(&rows)?;
+    warn_unknown(&model, labels, console);
     let failed = |e| Failure::with_file(&rows.name, e);
     let x = &rows.rows.x;
     let threshold = match args.threshold {
@@ -41,6 +42,28 @@ pub fn run(args: &Evaluate, console: &Console) -> Outcome {
         false => threshold.map_or(String::new(), |t| said(&model, t, goal)) + &measures.to_string(),
     };
     console::print(&text)
+}
+
+/// Classes that are named, of those that the model does not know.
+const NAMED: usize = 3;
+
+/// Says which rows can only be wrong.
+fn warn_unknown(model: &Model, labels: &[String], console: &Console) {
+    let unknown: Vec<&String> =
+        labels.iter().filter(|label| !model.classes().contains(*label)).collect();
+    let mut classes: Vec<&str> = unknown.iter().map(|label| label.as_str()).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    if let (count @ 1.., all) = (unknown.len(), labels.len()) {
+        let more = if classes.len() > NAMED { ", ..." } else { "" };
+        classes.truncate(NAMED);
+        let (are, they) =
+            if count == 1 { ("row is", "it counts") } else { ("rows are", "they count") };
+        console.warn(&format!(
+            "{count} of {all} {are} of a class that the model does not know ({}{more}): {they} as wrong, with a probability of almost 0",
+            classes.join(", ")
+        ));
+    }
 }
 
 /// What a threshold is, and what it is worth.

@@ -37,7 +37,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         let bytes = params.memory_needed(&training.data);
         if bytes >= WORTH_SAYING {
             let gigabytes = bytes as f64 / 1e9;
-            console.note(&format!("This will need up to about {gigabytes:.1} GB of memory."));
+            console.note(&format!("This will need up to about {gigabytes:.2} GB of memory."));
         }
     }
     let started = Instant::now();
@@ -51,8 +51,9 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
                 ControlFlow::Continue(())
             })
             .listener(|activity| shown.borrow_mut().begins(activity));
-        if let Some(seconds) = args.time_limit {
-            run = run.time_limit(Duration::from_secs_f64(seconds));
+        // What is too long for the clock is no limit.
+        if let Some(limit) = args.time_limit.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
+            run = run.time_limit(limit);
         }
         Model::fit_with(&training.data, &method.method, &mut run)
     };

@@ -2,6 +2,7 @@
 //! wherever it comes from.
 
 use crate::error::{Error, Remedy, Result};
+use crate::memory;
 
 use super::cell::{Decimal, excerpt, listed, number};
 use super::identifiers::LeftOut;
@@ -60,18 +61,13 @@ pub(super) fn check_width(schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a table of more than [`MAX_DENSE_BYTES`] as dense numbers, before it is allocated.
+/// Refuses a table of more than [`MAX_DENSE_BYTES`] as dense numbers, and one that there is no memory for, before it is
+/// allocated.
 pub fn check_dense(rows: usize, width: usize) -> Result<()> {
     let bytes = (rows as u128 * width as u128).saturating_mul(8);
-    if bytes > u128::from(MAX_DENSE_BYTES) {
-        return Err(Error::TooLarge {
-            what: format!("a dense table of {rows} rows and {width} columns"),
-            bytes,
-            limit: u128::from(MAX_DENSE_BYTES),
-            remedy: Remedy::UseLessData,
-        });
-    }
-    Ok(())
+    let what = || format!("a dense table of {rows} rows and {width} columns");
+    memory::check(what, bytes, MAX_DENSE_BYTES, Remedy::UseLessData)?;
+    memory::room_for(bytes as usize, &what())
 }
 
 /// What a cell stands for.

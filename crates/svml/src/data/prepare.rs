@@ -10,6 +10,7 @@ use super::folds::content_order_by_group;
 use super::{Dataset, Sample, Scaler};
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
+use crate::memory;
 
 /// How much the rows of each class count, in addition to their own weights.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -106,6 +107,7 @@ impl TrainingRows {
             }
         }
         data.check_missing()?;
+        memory::room_for(16 * data.x().as_slice().len(), "copies of the rows to learn from")?;
         let classes: Vec<String> = present.iter().map(|&c| data.classes()[c].clone()).collect();
         // Large tables are not copied twice.
         let x = match counted.len() == data.rows() {
@@ -148,6 +150,8 @@ impl TrainingRows {
         let groups = group.map(of_merged);
         check_groups(groups.as_deref())?;
         let class: Vec<usize> = merged.iter().map(|&i| class[i]).collect();
+        let unit = small_unit(&weight);
+        weight.iter_mut().for_each(|w| *w /= unit);
         let scaler = Scaler::fit(&x, &weight, &data.schema().encoded_kinds());
         let mut totals = vec![0.0; classes.len()];
         class.iter().zip(&weight).for_each(|(&c, w)| totals[c] += w);
@@ -231,23 +235,21 @@ impl TrainingRows {
         let rows = self.x.rows();
         let squares = (at_once * matrices) as u128 * largest_pair.pow(2);
         let bytes = 8 * ((rows as u128).pow(2) + squares);
-        if bytes > u128::from(limit) {
-            return Err(Error::TooLarge {
-                what: format!("the kernel matrix of {rows} rows and its factorisation"),
-                bytes,
-                limit: u128::from(limit),
-                remedy: Remedy::RaiseMemoryLimit,
-            });
-        }
-        Ok(())
+        let what = || format!("the kernel matrix of {rows} rows and its factorisation");
+        memory::check(what, bytes, limit, Remedy::RaiseMemoryLimit)
     }
 
     /// What the user should know about the data.
     pub fn warnings(&self, data: &Dataset) -> Vec<String> {
         let names = data.schema().encoded_names();
         let ignored = data.schema().identifiers();
-        let constant = (self.scaler.constant())
-            .map(|k| format!("column {} is constant and was left out", names[k]));
+        let constant = constant_columns(&self.scaler, &names);
+        let mean = data.weights().iter().sum::<f64>() / data.rows().max(1) as f64;
+        let heavy = (mean > LARGE_MEAN_WEIGHT).then(|| {
+            format!(
+                "the weights of rows are {mean:.0} on average, and a row of weight 2 counts as two rows: if they are no such counts, divide them by their mean"
+            )
+        });
         let single = (self.classes.iter().enumerate())
             .filter(|(c, _)| self.class.iter().filter(|class| *class == c).count() == 1)
             .map(|(_, name)| {
@@ -267,7 +269,36 @@ impl TrainingRows {
             })
         };
         let alone = (0..self.classes.len()).filter_map(in_one_group);
-        ignored.into_iter().chain(constant).chain(single).chain(alone).collect()
+        (ignored.into_iter().chain(constant).chain(heavy)).chain(single).chain(alone).collect()
+    }
+}
+
+/// What weights are divided by: their mean over distinct rows if that is below one. C is searched within bounds that suit
+/// weights of about one, and the weights of a table often add up to one. Counts, and so rows that are repeated, have a
+/// mean of one at least and stay as they are; a repeated row has one weight here, so that a weight still is a repetition.
+pub(crate) fn small_unit(weights: &[f64]) -> f64 {
+    let mean = weights.iter().sum::<f64>() / weights.len().max(1) as f64;
+    if mean > 0.0 && mean < 1.0 { mean } else { 1.0 }
+}
+
+/// Weights of a mean above this are worth a word.
+const LARGE_MEAN_WEIGHT: f64 = 1000.0;
+
+/// At most so many columns are named in a warning.
+const NAMED_COLUMNS: usize = 5;
+
+/// Which columns were left out because they are constant, in one line.
+pub(crate) fn constant_columns(scaler: &Scaler, names: &[String]) -> Option<String> {
+    let constant: Vec<usize> = scaler.constant().collect();
+    let named = constant.iter().take(NAMED_COLUMNS).map(|&k| names[k].as_str());
+    let named = named.collect::<Vec<_>>().join(", ");
+    match constant.len() {
+        0 => None,
+        1 => Some(format!("column {named} is constant and was left out")),
+        count => {
+            let more = if count > NAMED_COLUMNS { ", ..." } else { "" };
+            Some(format!("{count} columns are constant and were left out: {named}{more}"))
+        }
     }
 }
 
@@ -323,6 +354,35 @@ mod tests {
         let fractions = rows(&x, &class, &[2.5, 4.0, 3.0, 1.0]);
         assert_eq!(copies(&fractions), [(0, 2, 5.5), (1, 1, 4.0), (3, 1, 1.0)]);
         assert_eq!(rows(&x, &class, &[0.5; 4]).count(), 4);
+    }
+
+    /// Weights that add up to one, say, are made to count as rows do; counts are not touched.
+    #[test]
+    fn small_weights_are_relative_to_their_mean() {
+        let (x, class) = ([1.0, 2.0, 1.0, 3.0], ["a", "b", "a", "b"]);
+        let weight = |w: &[f64]| rows(&x, &class, w).weight;
+        assert_eq!(weight(&[0.25, 0.25, 0.25, 0.25]).iter().sum::<f64>(), 3.0);
+        assert_eq!(weight(&[0.5, 0.25, 0.5, 0.25]), weight(&[0.75, 0.25, 0.25, 0.25]));
+        let (tiny, small) = (weight(&[2e-9, 1e-9, 1e-9, 1e-9]), weight(&[0.2, 0.1, 0.1, 0.1]));
+        assert!(tiny.iter().zip(&small).all(|(a, b)| (a - b).abs() < 1e-12), "{tiny:?}");
+        let mut kept = weight(&[1.0, 2.0, 4.0, 1.0]);
+        kept.sort_by(f64::total_cmp);
+        assert_eq!(kept, [1.0, 2.0, 5.0]);
+    }
+
+    #[test]
+    fn many_constant_columns_are_one_line() {
+        let names: Vec<String> = (0..1000).map(|k| format!("c{k}")).collect();
+        let x = Matrix::from_fn(4, 1000, |i, k| if k == 0 { i as f64 } else { 7.0 });
+        let kinds = vec![crate::data::Encoded::Number; 1000];
+        let scaler = |x: &Matrix, kinds: &[_]| Scaler::fit(x, &[1.0; 4], kinds);
+        let words = constant_columns(&scaler(&x, &kinds), &names).unwrap();
+        assert_eq!(words, "999 columns are constant and were left out: c1, c2, c3, c4, c5, ...");
+        let two = Matrix::from_fn(4, 2, |i, k| x[(i, k)]);
+        let words = constant_columns(&scaler(&two, &kinds[..2]), &names);
+        assert_eq!(words.as_deref(), Some("column c1 is constant and was left out"));
+        let one = Matrix::from_fn(4, 1, |i, _| i as f64);
+        assert_eq!(constant_columns(&scaler(&one, &kinds[..1]), &names), None);
     }
 
     /// Class weights change what rows count, not how many there are.

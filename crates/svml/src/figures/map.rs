@@ -238,14 +238,13 @@ impl Basis {
 
     /// Along two eigenvectors of M.
     fn of(model: &Model, which: [usize; 2]) -> Self {
-        let (values, vectors) = model.acting_metric().directions();
+        let metric = model.acting_metric();
+        let values = metric.eigenvalues();
+        let (_, vectors) = metric.directions_at(&which);
         let value = |r: usize| values.get(r).copied().unwrap_or(0.0).max(0.0);
         let negligible = 1e-9 * value(0).max(f64::MIN_POSITIVE);
-        let d = vectors.cols();
-        let rows = Matrix::from_fn(2, d, |r, k| match which[r] {
-            r if r < d => value(r).sqrt() * vectors[(r, k)],
-            _ => 0.0,
-        });
+        let rows =
+            Matrix::from_fn(2, vectors.cols(), |r, k| value(which[r]).sqrt() * vectors[(r, k)]);
         let off = (0..values.len()).filter(|r| !which.contains(r)).map(value);
         let exact = off.fold(0.0, f64::max) <= negligible;
         Self { rows, exact, flat: value(which[1]) <= negligible, which: Some(which) }

@@ -34,9 +34,8 @@ impl MetricMatrix {
         let mut shown = by_relevance(&metric.relevance());
         shown.truncate(most);
         shown.sort_unstable();
-        let m = metric.mahalanobis();
         Self {
-            values: Matrix::from_fn(shown.len(), shown.len(), |i, j| m[(shown[i], shown[j])]),
+            values: metric.mahalanobis_of(&shown),
             names: shown.iter().map(|&k| names[k].clone()).collect(),
             features: names.len(),
             mean_of: model.members().len().max(1),

@@ -33,6 +33,7 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::learners::pca::{pca, with_fixed_signs};
 use crate::linalg::{Matrix, dot, symmetric_eigen};
+use crate::metric::{Form, Metric};
 use crate::model::{Model, SvmClassifier};
 use crate::multiclass::decide;
 
@@ -113,6 +114,60 @@ fn judged(
     Ok(Some((class, scores)))
 }
 
+/// With M = V diag(values) V', rows mapped by diag(values)^1/2 V' are those mapped by L, turned.
+struct Turned {
+    /// The eigenvalues; those that are negligible are zero or left out.
+    values: Vec<f64>,
+    /// V' as rows; none where it is the unit matrix, as it is for a sphere and a diagonal, however many columns there are.
+    vectors: Option<Matrix>,
+    /// How many eigenvalues are not negligible.
+    count: usize,
+}
+
+impl Turned {
+    fn new(metric: &Metric) -> Self {
+        let is_diagonal = matches!(metric.form(), Form::Sphere | Form::Diagonal);
+        let (mut values, vectors) = match is_diagonal {
+            true => (metric.relevance(), None),
+            false => {
+                let (values, vectors) = metric.directions(metric.rank());
+                (values, Some(vectors))
+            }
+        };
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        values.iter_mut().filter(|v| **v <= 1e-9 * largest).for_each(|v| *v = 0.0);
+        let count = values.iter().filter(|v| **v > 0.0).count();
+        if !is_diagonal {
+            // They descend.
+            values.truncate(count);
+        }
+        Self { values, vectors, count }
+    }
+
+    /// Rows mapped. // (rows, values)
+    fn apply(&self, u: &Matrix) -> Matrix {
+        Matrix::from_fn(u.rows(), self.values.len(), |i, r| {
+            let along = match &self.vectors {
+                Some(vectors) => dot(u.row(i), vectors.row(r)),
+                None => u[(i, r)],
+            };
+            self.values[r].sqrt() * along
+        })
+    }
+
+    /// How much of a feature is in a direction of the mapped space, where the coordinate of each eigenvector is multiplied by a
+    /// power of its eigenvalue.
+    fn feature(&self, direction: &[f64], feature: usize, power: fn(f64) -> f64) -> f64 {
+        match &self.vectors {
+            Some(vectors) => (direction.iter().zip(&self.values).enumerate())
+                .map(|(r, (v, value))| v * power(*value) * vectors[(r, feature)])
+                .sum(),
+            None if self.values[feature] > 0.0 => direction[feature] * power(self.values[feature]),
+            None => 0.0,
+        }
+    }
+}
+
 /// Mapped rows in the coordinates of their principal directions, in which their covariance is diagonal.
 struct Rows {
     /// Standardised. // (rows, features)
@@ -132,16 +187,14 @@ impl Rows {
         model.transform(x)?;
         let u = model.scaler().apply(x);
         let (n, d) = (u.rows(), u.cols());
-        // M = V diag(values) V': rows mapped by diag(values)^1/2 V' are those mapped by L, turned.
-        let (values, vectors) = model.acting_metric().directions();
-        let count = values.iter().take_while(|v| **v > 1e-9 * values[0] && **v > 0.0).count();
-        if n < 3 || count < 2 {
+        let turned = Turned::new(&model.acting_metric());
+        if n < 3 || turned.count < 2 {
             return Ok(None);
         }
-        let z = Matrix::from_fn(n, count, |i, r| values[r].sqrt() * dot(u.row(i), vectors.row(r)));
-        let mean: Vec<f64> = (0..count).map(|r| z.col(r).sum::<f64>() / n as f64).collect();
-        let z = Matrix::from_fn(n, count, |i, r| z[(i, r)] - mean[r]);
-        let found = pca(&z, &vec![1.0; n], count.min(n).min(REDUCED))?.components();
+        let z = turned.apply(&u);
+        let mean: Vec<f64> = (0..z.cols()).map(|r| z.col(r).sum::<f64>() / n as f64).collect();
+        let z = Matrix::from_fn(n, z.cols(), |i, r| z[(i, r)] - mean[r]);
+        let found = pca(&z, &vec![1.0; n], turned.count.min(n).min(REDUCED))?.components();
         let unit: Vec<Vec<f64>> = (found.iter_rows())
             .map(|row| (row, dot(row, row).sqrt()))
             .filter(|(_, length)| *length > 0.0)
@@ -155,14 +208,11 @@ impl Rows {
         if q < 2 {
             return Ok(None);
         }
-        let combined = |k: usize, feature: usize, power: fn(f64) -> f64| -> f64 {
-            (0..count).map(|r| unit[k][r] * power(values[r]) * vectors[(r, feature)]).sum()
-        };
         Ok(Some(Self {
             y: Matrix::from_fn(n, q, along),
             variance: variance[..q].to_vec(),
-            forward: Matrix::from_fn(q, d, |k, j| combined(k, j, f64::sqrt)),
-            back: Matrix::from_fn(q, d, |k, j| combined(k, j, |v| 1.0 / v.sqrt())),
+            forward: Matrix::from_fn(q, d, |k, j| turned.feature(&unit[k], j, f64::sqrt)),
+            back: Matrix::from_fn(q, d, |k, j| turned.feature(&unit[k], j, |v| 1.0 / v.sqrt())),
             u,
         }))
     }

@@ -29,10 +29,12 @@ use rand_chacha::ChaCha8Rng;
 use super::by_class::metric_of;
 use super::parameters::{check, check_positive, check_tolerance, parameters, to_json};
 use super::step_log::{Start, StepLog};
-use super::{Learned, Learner};
+use super::{Learned, Learner, check_numbers};
 use crate::data::Sample;
 use crate::error::{Error, Remedy, Result};
-use crate::linalg::{self, Matrix, add_outer, dot, symmetric_times};
+use crate::linalg::{self, Cholesky, Matrix, add_outer, dot, symmetric_times};
+use crate::memory;
+use crate::metric::Form;
 use crate::optimise::Accepted;
 use crate::run::{Run, Stop, Watch};
 
@@ -122,6 +124,8 @@ impl Itml {
         run: &mut Run<'_>,
     ) -> Result<Learned> {
         let d = x.cols();
+        // M, its start, copies of both, and its eigenvectors or its factor.
+        check_numbers(Form::Full, d, 10 * (d as u128).pow(2), memory::free())?;
         let prior = self.prior.unwrap_or(1.0 / d.max(1) as f64);
         let scaled = |value: f64| Matrix::from_fn(d, d, |i, j| if i == j { value } else { 0.0 });
         let start = Start::given(scaled(prior.sqrt()), x.rows());
@@ -156,7 +160,10 @@ impl Itml {
                 let ended = Err(Error::Interrupted);
                 return log.finish(ended, &start, |m| components(d, m));
             }
-            let change = projection.round();
+            let Ok(change) = projection.round_in_time(log.watch()) else {
+                let ended = Err(Error::Interrupted);
+                return log.finish(ended, &start, |m| components(d, m));
+            };
             let step = Accepted { x: projection.m.as_slice(), value: change, step_length: change };
             let ended = log.record(&step, projection.divergence(), None);
             if let Some(ended) = ended {
@@ -209,7 +216,10 @@ impl Learner for ItmlOfPairs {
     }
 }
 
-/// L with L'L = M: the eigenvectors of M times the roots of its eigenvalues.
+/// Of more columns than this the factor of M is found much sooner than its eigenvectors.
+const LARGE: usize = 1000;
+
+/// L with L'L = M: the eigenvectors of M times the roots of its eigenvalues or, of many columns, Cholesky's factor.
 fn components(d: usize, m: &[f64]) -> Result<crate::metric::Metric> {
     let m = Matrix::new(d, d, m.to_vec())?;
     let failed = || Error::Numerical {
@@ -219,6 +229,13 @@ fn components(d: usize, m: &[f64]) -> Result<crate::metric::Metric> {
     };
     if m.as_slice().iter().any(|v| !v.is_finite()) {
         return Err(failed());
+    }
+    // M is positive definite, if rounding has not spoilt it.
+    if d > LARGE
+        && let Ok(factor) = Cholesky::new(m.as_slice().to_vec(), d, 0.0, &Watch::default())
+    {
+        let r = factor.into_buffer();
+        return metric_of(Matrix::from_fn(d, d, |i, j| if i <= j { r[i * d + j] } else { 0.0 }));
     }
     let (values, vectors) = linalg::symmetric_eigen(&m).ok_or_else(failed)?;
     let l = Matrix::from_fn(d, d, |i, j| values[i].max(0.0).sqrt() * vectors[(i, j)]);
@@ -340,10 +357,17 @@ impl Projection {
     /// Projects on every constraint once. Returns the change of the multipliers: the sum of
     /// |lambda - lambda before| over |lambda| + |lambda before|.
     pub fn round(&mut self) -> f64 {
+        // Without a time limit nothing ends it.
+        self.round_in_time(&Watch::default()).unwrap_or(0.0)
+    }
+
+    /// The same, unless it is ended by the watch between two constraints.
+    fn round_in_time(&mut self, watch: &Watch) -> Result<f64> {
         let d = self.m.rows();
         let damped = self.gamma / (self.gamma + 1.0);
         let mut mv = vec![0.0; d];
         for (c, (v, near)) in self.pairs.iter().enumerate() {
+            watch.check()?;
             symmetric_times(self.m.as_slice(), v, &mut mv);
             let q = dot(v, &mv);
             // Rows at distance zero in M cannot be moved apart by a change of M along M v.
@@ -367,7 +391,7 @@ impl Projection {
         let size = norm(&self.lambda) + norm(&self.before);
         let change: f64 = self.lambda.iter().zip(&self.before).map(|(a, b)| (a - b).abs()).sum();
         self.before.copy_from_slice(&self.lambda);
-        if size > 0.0 { change / size } else { 0.0 }
+        Ok(if size > 0.0 { change / size } else { 0.0 })
     }
 
     /// The objective up to a constant: the divergence of M from M0, plus gamma times the divergence of the
@@ -382,5 +406,26 @@ impl Projection {
             })
             .sum();
         trace - self.log_det - d as f64 + self.gamma * slack
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of many columns L is a factor rather than made of eigenvectors; L'L is M all the same.
+    #[test]
+    fn l_of_many_columns() {
+        let d = LARGE + 1;
+        let v = |k: usize| ((k * 7) % 13) as f64 / 13.0 - 0.4;
+        let m = Matrix::from_fn(d, d, |i, j| f64::from(u8::from(i == j)) + 0.1 * v(i) * v(j));
+        let metric = components(d, m.as_slice()).unwrap();
+        let shown = [0, 1, d / 2, d - 1];
+        let part = metric.mahalanobis_of(&shown);
+        for (i, &row) in shown.iter().enumerate() {
+            for (j, &col) in shown.iter().enumerate() {
+                assert!((part[(i, j)] - m[(row, col)]).abs() < 1e-12);
+            }
+        }
     }
 }

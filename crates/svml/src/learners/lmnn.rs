@@ -29,10 +29,11 @@ use rayon::prelude::*;
 use super::by_class::{RowsByClass, metric_of};
 use super::parameters::{check, check_positive, check_rank, check_tolerance, parameters, to_json};
 use super::step_log::{Start, StepLog};
-use super::{Init, Learned, Learner};
+use super::{Init, Learned, Learner, check_numbers};
 use crate::data::Sample;
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::{self, Block, Matrix, add_scaled, closer_than, dot};
+use crate::memory;
 use crate::optimise::{Accepted, Limits, Objective, Optimiser, Watched, minimise};
 use crate::run::{Run, Stop, Watch};
 
@@ -99,6 +100,10 @@ impl Learner for Lmnn {
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
         let form = self.init.form(self.rank, sample.features())?;
+        let (d, vectors) = (sample.features(), self.optimiser.vectors());
+        // Matrices of d x d: the pulls, Q and what it is made of, and eigenvectors of such matrices.
+        let numbers = vectors * form.len(d) as u128 + 10 * (d as u128).pow(2);
+        check_numbers(form, d, numbers, memory::free())?;
         let initial = self.init.metric(sample, form)?.components();
         let rows = sample.rows();
         let start = Start::new(initial, sample, run, |few, initial, run| {
@@ -200,7 +205,7 @@ impl Watched for Descent<'_, '_, '_> {
         let Some((_, evaluation)) = &self.last else {
             return Ok(None);
         };
-        let (bound, smoothed_bound) = self.problem.bounds(evaluation);
+        let (bound, smoothed_bound) = self.problem.bounds(evaluation, self.log.watch())?;
         let LmnnValue { loss, smoothed, .. } = *evaluation;
         self.bound = self.bound.max(bound);
         let gap = (loss - self.bound) / loss.max(f64::MIN_POSITIVE);
@@ -303,10 +308,21 @@ impl LmnnProblem {
             }
         }
         let pull = rows.contract(&w_x, &margins);
-        let whitener = whitener(&pull).ok_or_else(|| Error::Numerical {
-            what: "the squared differences of rows are not finite".to_owned(),
-            remedy: Remedy::RescaleColumn,
-        })?;
+        let pairs =
+            targets.iter().enumerate().flat_map(|(i, all)| all.iter().map(move |j| (i, *j)));
+        let pairs: Vec<(usize, usize)> = pairs.collect();
+        // The same as the sum of products of fewer differences than there are columns, whose own products are smaller.
+        let differences = (pairs.len() < d).then(|| {
+            Matrix::from_fn(pairs.len(), d, |p, k| {
+                let (i, j) = pairs[p];
+                rows.weight[i].sqrt() * (rows.x[(i, k)] - rows.x[(j, k)])
+            })
+        });
+        let whitener =
+            whitener(&pull, differences.as_ref(), watch)?.ok_or_else(|| Error::Numerical {
+                what: "the squared differences of rows are not finite".to_owned(),
+                remedy: Remedy::RescaleColumn,
+            })?;
         Ok(Self { rows, mu, targets, pull, whitener })
     }
 
@@ -435,29 +451,30 @@ impl LmnnProblem {
     }
 
     /// Lower bounds, from the dual, on the minimum of the loss and on that of the smoothed loss.
-    fn bounds(&self, evaluation: &LmnnValue) -> (f64, f64) {
-        let share = self.feasible_share(&evaluation.q);
+    fn bounds(&self, evaluation: &LmnnValue, watch: &Watch) -> Result<(f64, f64)> {
+        let share = self.feasible_share(&evaluation.q, watch)?;
         let LmnnValue { dual, dual_smoothing, .. } = evaluation;
-        (share * dual, share * (dual - share * dual_smoothing))
+        Ok((share * dual, share * (dual - share * dual_smoothing)))
     }
 
     /// The largest share s <= 1 of the a_t for which A - s sum_t a_t B_t is semidefinite.
-    fn feasible_share(&self, q: &Matrix) -> f64 {
+    fn feasible_share(&self, q: &Matrix, watch: &Watch) -> Result<f64> {
         // With P = sum_t a_t B_t and Q = A - P, the matrix A - s P is (1 - s) A + s Q. In a basis where A
         // is the identity it is semidefinite if 1 - s + s q >= 0 for the smallest eigenvalue q of Q.
         let half = linalg::multiply((&self.whitener).into(), q.into());
         let white = linalg::multiply((&half).into(), Block::from(&self.whitener).t());
         if white.rows() == 0 {
-            return 0.0;
+            return Ok(0.0);
         }
-        let least = linalg::symmetric_eigen(&white).and_then(|(values, _)| values.last().copied());
+        let eigen = linalg::symmetric_eigen_in_time(&white, watch)?;
+        let least = eigen.and_then(|(values, _)| values.last().copied());
         // Along directions where A is zero Q must be zero too; otherwise no lower bound is known.
         let (inside, all) = (trace_within(q, &self.whitener), trace(q));
         let hidden = (all - inside).abs() > 1e-6 * (all.abs() + trace(&self.pull));
-        match least {
+        Ok(match least {
             Some(least) if least.is_finite() && !hidden => 1.0 / (1.0 - least).max(1.0),
             _ => 0.0,
-        }
+        })
     }
 }
 
@@ -486,13 +503,48 @@ fn trace_within(a: &Matrix, basis: &Matrix) -> f64 {
 }
 
 /// Rows v / sqrt(a) for the eigenvectors v of A whose eigenvalue a is not zero.
-fn whitener(a: &Matrix) -> Option<Matrix> {
-    let d = a.rows();
+/// Where A = D'D with fewer rows of D than columns, the eigenvectors of DD' do.
+fn whitener(a: &Matrix, differences: Option<&Matrix>, watch: &Watch) -> Result<Option<Matrix>> {
     if a.as_slice().iter().any(|v| !v.is_finite()) {
-        return None;
+        return Ok(None);
     }
-    let (values, vectors) = linalg::symmetric_eigen(a)?;
+    let eigen = match differences {
+        None => linalg::symmetric_eigen_in_time(a, watch)?,
+        Some(d) => {
+            let products = linalg::multiply(Block::from(d), Block::from(d).t());
+            linalg::symmetric_eigen_in_time(&products, watch)?
+        }
+    };
+    let Some((values, vectors)) = eigen else { return Ok(None) };
     let largest = values.first().copied().unwrap_or(0.0);
     let rank = values.iter().take_while(|v| **v > 1e-10 * largest).count();
-    Some(Matrix::from_fn(rank, d, |i, j| vectors[(i, j)] / values[i].sqrt()))
+    // An eigenvector u of DD' is D'u over the root of its eigenvalue as one of A.
+    let power = |value: f64| if differences.is_some() { value } else { value.sqrt() };
+    let scaled = Matrix::from_fn(rank, vectors.cols(), |i, j| vectors[(i, j)] / power(values[i]));
+    Ok(Some(match differences {
+        None => scaled,
+        Some(d) => linalg::multiply((&scaled).into(), d.into()),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// W'W is the inverse of A where A is not zero, however W is found.
+    #[test]
+    fn differences_whiten_as_their_products_do() {
+        let differences = Matrix::from_fn(3, 6, |i, k| ((i * 5 + k * 3) % 7) as f64 - 2.5);
+        let block = Block::from(&differences);
+        let a = linalg::multiply(block.t(), block);
+        let square = |differences: Option<&Matrix>| {
+            let w = whitener(&a, differences, &Watch::default()).unwrap().unwrap();
+            assert_eq!(w.rows(), 3);
+            linalg::multiply(Block::from(&w).t(), (&w).into())
+        };
+        let (one, other) = (square(None), square(Some(&differences)));
+        for (a, b) in one.as_slice().iter().zip(other.as_slice()) {
+            assert!((a - b).abs() < 1e-12, "{a} {b}");
+        }
+    }
 }

@@ -38,8 +38,9 @@ pub use crate::data::Sample;
 
 use std::fmt;
 
-use crate::error::Result;
-use crate::metric::Metric;
+use crate::error::{Remedy, Result};
+use crate::memory;
+use crate::metric::{Form, Metric};
 use crate::run::{Run, Step, Stop};
 
 /// A way to learn a metric from standardised rows.
@@ -72,6 +73,13 @@ pub trait Learner: fmt::Debug + Send + Sync {
     /// run is interrupted or past its deadline; at a deadline this may be the metric that it starts from, with a
     /// warning.
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned>;
+}
+
+/// Refuses to learn a metric on so many columns where `numbers`, those that are held at the same time, need more than `limit`
+/// bytes.
+pub(crate) fn check_numbers(form: Form, columns: usize, numbers: u128, limit: u64) -> Result<()> {
+    let what = || format!("learning a metric of form {form} on {columns} columns");
+    memory::check(what, numbers.saturating_mul(8), limit, Remedy::SmallerForm)
 }
 
 /// What a learner returns.

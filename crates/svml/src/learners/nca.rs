@@ -21,13 +21,14 @@ use rayon::prelude::*;
 use super::by_class::{RowsByClass, metric_of};
 use super::parameters::{check_rank, check_tolerance, parameters, to_json};
 use super::step_log::{Start, StepLog};
-use super::{Init, Learned, Learner};
+use super::{Init, Learned, Learner, check_numbers};
 use crate::data::Sample;
 use crate::error::Result;
 use crate::linalg::{
     self, Block, Matrix, add_scaled, closer_than, count_below, dot, exp_neg_sq_dist, least_sum,
     scale_and_sum, sum,
 };
+use crate::memory;
 use crate::optimise::{Accepted, Limits, Objective, Optimiser, Watched, minimise};
 use crate::run::{Run, Stop, Watch};
 
@@ -79,6 +80,10 @@ impl Learner for Nca {
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
         let form = self.init.form(self.rank, sample.features())?;
+        let (d, vectors) = (sample.features(), self.optimiser.vectors());
+        // The sums that the derivative is made of have d x d numbers too.
+        let numbers = vectors * form.len(d) as u128 + 3 * (d as u128).pow(2);
+        check_numbers(form, d, numbers, memory::free())?;
         let initial = self.init.metric(sample, form)?.components();
         let start = Start::new(initial, sample, run, |few, initial, run| {
             self.learn_from(&Start::given(initial, few.rows()), few, run)

@@ -100,7 +100,7 @@ impl Cholesky {
         watch.check()?;
         // Block (I, J) of A^-1, for I >= J, is the product of the column blocks I and J of R^-1. Only the
         // rows from the first row of I on contribute, because block I is zero above.
-        let mut inverse = Matrix::zeros(n, n);
+        let mut inverse = Matrix::large(n, n, "the inverse of the kernel matrix")?;
         let row_blocks = inverse.as_mut_slice().par_chunks_mut((INVERSE_TILE * n).max(1));
         row_blocks.enumerate().for_each(|(i, out)| {
             let (first, count) = (starts[i], out.len() / n);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Remedy, Result};
+use crate::memory;
 
 /// A dense matrix of `f64`, stored row by row.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
@@ -72,6 +73,12 @@ impl Matrix {
     /// All zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { data: vec![0.0; rows * cols], rows, cols }
+    }
+
+    /// All zeros, of a matrix that may be too large for the memory that is there; `what` is what it is in the error.
+    pub(crate) fn large(rows: usize, cols: usize, what: &str) -> Result<Self> {
+        let data = memory::zeros(rows.saturating_mul(cols), what)?;
+        Ok(Self { data, rows, cols })
     }
 
     /// Entry (i, j) is `f(i, j)`.

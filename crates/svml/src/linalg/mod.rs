@@ -26,6 +26,9 @@ pub(crate) use loops::{
 use faer::{Accum, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
 
+use crate::error::{Error, Result};
+use crate::watch::{Instant, Watch};
+
 /// Runs a faer kernel and then clears the upper halves of the vector registers.
 ///
 /// faer's AVX-512 kernels return with those halves dirty; on many processors ordinary SSE code
@@ -137,6 +140,32 @@ pub(crate) fn symmetric_eigen(a: &Matrix) -> Option<(Vec<f64>, Matrix)> {
     Some((descending, Matrix::from_fn(n, n, |i, j| vectors[(j, n - 1 - i)])))
 }
 
+/// Matrices of more rows than this take so long that a time limit is thought of before.
+const LONG: usize = 1000;
+/// Rows of the part of a matrix that shows how long all of it will take.
+const TRIAL: usize = 256;
+/// Large matrices are slower than small ones by this factor, besides the cube of their size: they are not in the cache.
+const SLOWER: f64 = 2.0;
+
+/// As [`symmetric_eigen`], for matrices of any size: [`Error::Interrupted`](crate::Error::Interrupted) if it would take
+/// longer than the time limit allows, because it cannot be ended in between.
+pub(crate) fn symmetric_eigen_in_time(
+    a: &Matrix,
+    watch: &Watch,
+) -> Result<Option<(Vec<f64>, Matrix)>> {
+    watch.check()?;
+    let n = a.rows();
+    if n > LONG && watch.deadline.is_some() {
+        let started = Instant::now();
+        symmetric_eigen(&Matrix::from_fn(TRIAL, TRIAL, |i, j| a[(i, j)]));
+        let times = SLOWER * (n as f64 / TRIAL as f64).powi(3);
+        if watch.out_of_time(started.elapsed().mul_f64(times)) {
+            return Err(Error::Interrupted);
+        }
+    }
+    Ok(symmetric_eigen(a))
+}
+
 /// Solves the small square system `a x = rhs` by LU with partial pivoting.
 pub(crate) struct SmallSystem(faer::linalg::solvers::PartialPivLu<f64>);
 
@@ -188,6 +217,20 @@ mod tests {
                 assert!((av - value * v[i]).abs() < 1e-14);
             }
         }
+    }
+
+    /// What would take longer than there is time for is not begun.
+    #[test]
+    fn eigenvectors_in_time() {
+        use crate::run::Run;
+        use std::time::Duration;
+        let a = Matrix::from_fn(LONG + 1, LONG + 1, |i, j| if i == j { i as f64 } else { 0.1 });
+        let limited = Run::new().time_limit(Duration::from_millis(20));
+        let found = symmetric_eigen_in_time(&a, limited.watch());
+        assert!(matches!(found, Err(Error::Interrupted)));
+        let small = Matrix::from_fn(20, 20, |i, j| a[(i, j)]);
+        let limited = Run::new().time_limit(Duration::from_secs(3600));
+        assert!(symmetric_eigen_in_time(&small, limited.watch()).unwrap().is_some());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::many_rows;
 use super::neighbours::Neighbours;
 use super::svms::{self, FinalSvms, Setting};
 use super::{Classifier, Member, Model, Report, SvmClassifier, ThroughLandmarks};
-use crate::data::prepare::TrainingRows;
+use crate::data::prepare::{TrainingRows, constant_columns};
 use crate::data::{ClassWeight, Dataset, Sample, Scaler};
 use crate::error::{Error, Result};
 use crate::grid_search::{GridSearch, grid_search};
@@ -55,7 +55,7 @@ impl Model {
     /// a grid gets half of the time.
     pub fn fit_with(data: &Dataset, method: impl Into<Method>, run: &mut Run<'_>) -> Result<Self> {
         let method = method.into();
-        match &method {
+        let fitted = match &method {
             Method::Svml(svml) => fit_svml(data, &method, svml, run),
             Method::Euclidean(grid) => fit_euclidean(data, &method, grid, run),
             Method::Fixed(fixed) => fit_fixed(data, &method, fixed, run),
@@ -64,7 +64,10 @@ impl Model {
                 fit_neighbours(data, &method, learner.as_ref(), *knn, run)
             }
             Method::Metric(learner) => fit_metric(data, &method, learner, run),
-        }
+        };
+        // What was computed without memory for all of it is no result.
+        run.watch().check_memory()?;
+        fitted
     }
 
     /// Learns a metric from pairs of rows by information-theoretic metric learning: row i of `first` and row i of
@@ -140,10 +143,8 @@ impl Model {
         };
         let pairs = Pairs { similar: of_kind(true), dissimilar: of_kind(false) };
         let learned = itml.learn_pairs(&x, &pairs, run)?;
-        let names = data.schema().encoded_names();
-        let constant =
-            scaler.constant().map(|k| format!("column {} is constant and was left out", names[k]));
-        let warnings = constant.chain(learned.warnings.clone()).collect();
+        let constant = constant_columns(&scaler, &data.schema().encoded_names());
+        let warnings = constant.into_iter().chain(learned.warnings.clone()).collect();
         let method = Method::metric(ItmlOfPairs(*itml));
         let report = Report::of_pairs(method, n, &learned, warnings);
         Ok(Self {
@@ -178,6 +179,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     params.validate(data.columns())?;
     let sample = rows.sample()?;
     let memory = params.memory();
+    params.check_form(data.columns(), memory)?;
     let approach = Approach::of(&sample, COPIES, params, memory)?;
     let (svms, matrices) = match params.criterion {
         // Folds are trained one after the other where they do not fit in together.

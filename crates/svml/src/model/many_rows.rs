@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use super::fit::{Trained, assemble_svms, guessing_warning};
 use super::svms::{FINAL_TOLERANCE, FinalSvms, Setting};
 use super::{Model, Report, ThroughLandmarks};
-use crate::data::prepare::{MAX_CLASSES, TrainingRows};
+use crate::data::prepare::{MAX_CLASSES, TrainingRows, small_unit};
 use crate::data::{Dataset, Encoded, Sample, Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::landmarks::{
@@ -62,9 +62,13 @@ pub(super) fn fit_here(
     data.check_missing()?;
     let kinds = data.schema().encoded_kinds();
     let coded: Vec<bool> = kinds.iter().map(|kind| *kind == Encoded::Code).collect();
+    // As of fewer rows, but for rows that are repeated, which are not looked for here.
+    let positive: Vec<f64> = data.weights().iter().copied().filter(|w| *w > 0.0).collect();
+    let unit = small_unit(&positive);
+    let weights: Vec<f64> = data.weights().iter().map(|w| w / unit).collect();
     let parts = (0..data.rows()).step_by(PART).enumerate().map(|(number, first)| {
         let rows = first..data.rows().min(first + PART);
-        let (class, weight) = (&data.y()[rows.clone()], &data.weights()[rows]);
+        let (class, weight) = (&data.y()[rows.clone()], &weights[rows]);
         let x = Cow::Borrowed(data.x());
         Part::of_rows(x, (number, first), class, weight, data.classes().len(), &coded)
     });

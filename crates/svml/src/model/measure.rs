@@ -855,8 +855,12 @@ fn lines(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>]) -> fmt::Result {
 /// Tables for people: the measures with their intervals, the classes, the confusion matrix.
 impl fmt::Display for Measures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table =
-            vec![vec![String::new(), self.rows.to_string() + " rows", "95 % interval".to_owned()]];
+        let plural = if self.rows == 1 { "" } else { "s" };
+        let mut table = vec![vec![
+            String::new(),
+            format!("{} row{plural}", self.rows),
+            "95 % interval".to_owned(),
+        ]];
         for measure in Measure::ALL {
             let Some(value) = self.value(measure) else { continue };
             let interval = self.intervals.get(&measure).map_or_else(

@@ -30,8 +30,9 @@ use std::path::Path;
 
 use crate::calibrate;
 use crate::data::{Dataset, Missing, Scaler, Schema};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
+use crate::memory;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, vote};
 use explain::KeptRows;
@@ -240,6 +241,8 @@ impl Model {
                 expected: self.schema.width(),
             });
         }
+        // They are standardised, and mapped.
+        memory::room_for(16 * x.as_slice().len(), "copies of the rows to predict")?;
         for (i, row) in x.iter_rows().enumerate() {
             for (k, &value) in row.iter().enumerate() {
                 if value.is_nan() && self.schema.missing() != Missing::Impute {
@@ -302,21 +305,26 @@ impl Model {
 
     /// The metric as it acts: columns that were constant in training weigh nothing in it.
     pub fn acting_metric(&self) -> Metric {
-        let d = self.metric.features();
+        self.acting(&self.metric)
+    }
+
+    /// The same for the metric of a member.
+    fn acting(&self, metric: &Metric) -> Metric {
+        let d = metric.features();
         let constant: Vec<usize> = self.scaler.constant().collect();
-        let form = match self.metric.form() {
-            _ if constant.is_empty() => return self.metric.clone(),
+        let form = match metric.form() {
+            _ if constant.is_empty() => return metric.clone(),
             Form::Sphere => Form::Diagonal,
             form => form,
         };
-        let mut values = match self.metric.form() {
-            Form::Sphere => vec![self.metric.values()[0]; d],
-            _ => self.metric.values().to_vec(),
+        let mut values = match metric.form() {
+            Form::Sphere => vec![metric.values()[0]; d],
+            _ => metric.values().to_vec(),
         };
         for row in values.chunks_exact_mut(d) {
             constant.iter().for_each(|&k| row[k] = 0.0);
         }
-        Metric::new(form, d, values).unwrap_or_else(|_| self.metric.clone())
+        Metric::new(form, d, values).unwrap_or_else(|_| metric.clone())
     }
 
     /// How strongly each standardised feature enters the distance, the diagonal of L'L; 0 for columns that
@@ -326,12 +334,70 @@ impl Model {
     }
 
     /// The metric on features as they are: A = L diag(1/scale), so that z = A (x - mean). Columns that
-    /// were constant in training weigh nothing. // (rank, features)
-    pub fn raw_components(&self) -> Matrix {
-        let l = self.acting_metric().components();
-        let scale = &self.scaler.scale;
-        let unit = |k: usize| if scale[k] > 0.0 { scale[k] } else { 1.0 };
-        Matrix::from_fn(l.rows(), l.cols(), |i, k| l[(i, k)] / unit(k))
+    /// were constant in training weigh nothing. [`Error::TooLarge`] where that matrix does not fit into memory, as for a sphere
+    /// or a diagonal on very many features. // (rank, features)
+    pub fn raw_components(&self) -> Result<Matrix> {
+        self.raw(&self.acting_metric())
+    }
+
+    /// The same of one of the [members](Model::members).
+    pub fn raw_components_of(&self, member: &Member) -> Result<Matrix> {
+        self.raw(&self.acting(member.metric()))
+    }
+
+    fn raw(&self, metric: &Metric) -> Result<Matrix> {
+        let (rank, d) = (metric.rank(), metric.features());
+        self.check_square("the map of a model", rank, 2)?;
+        let mut l = metric.components();
+        for i in 0..rank {
+            l.row_mut(i).iter_mut().enumerate().for_each(|(k, v)| *v /= self.unit(k));
+        }
+        self.check_finite("the map", l, |entry| entry % d)
+    }
+
+    /// M on features as they are: A'A for the A of [`Model::raw_components`], refused as that is. // (features, features)
+    pub fn raw_mahalanobis(&self) -> Result<Matrix> {
+        let metric = self.acting_metric();
+        let d = metric.features();
+        self.check_square("the matrix of the metric", d, 2)?;
+        let mut m = metric.mahalanobis();
+        for i in 0..d {
+            let unit = self.unit(i);
+            m.row_mut(i).iter_mut().enumerate().for_each(|(k, v)| *v = *v / unit / self.unit(k));
+        }
+        self.check_finite("the matrix of the metric", m, |entry| entry / d)
+    }
+
+    /// What a feature is divided by; constant features weigh nothing in L.
+    fn unit(&self, feature: usize) -> f64 {
+        let scale = self.scaler.scale[feature];
+        if scale > 0.0 { scale } else { 1.0 }
+    }
+
+    /// Refuses a matrix with as many columns as there are features, of which there are some copies.
+    fn check_square(&self, what: &str, rows: usize, copies: u128) -> Result<()> {
+        let d = self.metric.features();
+        let bytes = 8 * copies * rows as u128 * d as u128;
+        let what = || format!("{what}, {rows} x {d} numbers,");
+        memory::check(what, bytes, memory::free(), Remedy::SmallerForm)
+    }
+
+    /// Refuses numbers beyond those that a computer knows, by the feature that they are of.
+    fn check_finite(&self, what: &str, m: Matrix, of: impl Fn(usize) -> usize) -> Result<Matrix> {
+        match m.as_slice().iter().position(|v| !v.is_finite()) {
+            None => Ok(m),
+            Some(entry) => {
+                let k = of(entry);
+                let name = &self.schema.encoded_names()[k];
+                Err(Error::Numerical {
+                    what: format!(
+                        "{what} on features as they are has numbers beyond 1.8e308: {name} has a standard deviation of {:e}",
+                        self.scaler.scale[k]
+                    ),
+                    remedy: Remedy::RescaleColumn,
+                })
+            }
+        }
     }
 
     /// The members of the mean; none for a model without SVMs.

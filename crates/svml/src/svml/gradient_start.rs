@@ -17,7 +17,7 @@ use crate::kernel::{self, Gram};
 use crate::learners::pca::with_fixed_signs;
 use crate::linalg::{self, Block, Matrix};
 use crate::metric::{Form, Metric};
-use crate::run::Run;
+use crate::run::{Run, Watch};
 use crate::svm::BinarySvm;
 
 /// Times that G is taken; later rounds change little.
@@ -44,14 +44,19 @@ pub fn start(sample: &Sample<'_>, form: Form, params: &Svml, run: &Run<'_>) -> R
             return Ok(SvmlFit { metric, trace: Vec::new(), best: 0, ..fit });
         }
         let gram = kernel::backend().gram(&z, z.rows(), &fit.metric, params.kernel, run.watch())?;
-        let g = outer_product(&*gram, &mapped, &fit.svms);
         // Back to the features: z = L x, so the gradient in x is L' times that in z.
-        let l = shape.components();
-        let g = linalg::multiply(
-            Block::from(&l).t(),
-            (&linalg::multiply((&g).into(), (&l).into())).into(),
-        );
-        match power(&g, form) {
+        let next = match form {
+            // The diagonal of G is all that counts.
+            Form::Diagonal => {
+                let g = outer_squares(&*gram, &mapped, &fit.svms);
+                let l = shape.relevance();
+                diagonal_power(&g.iter().zip(l).map(|(g, l)| g * l).collect::<Vec<_>>())
+            }
+            _ => {
+                power(&shape.around(outer_product(&*gram, &mapped, &fit.svms)), form, run.watch())?
+            }
+        };
+        match next {
             Some(next) => shape = normalised(&next, sample)?,
             // The outputs are the same everywhere: nothing to go by.
             None => round = ROUNDS - 1,
@@ -63,38 +68,65 @@ pub fn start(sample: &Sample<'_>, form: Form, params: &Svml, run: &Run<'_>) -> R
 /// G up to a factor, in the space of the kernel's rows, but for a factor M on either side. // (d, d)
 pub(super) fn outer_product(gram: &dyn Gram, sample: &Sample<'_>, svms: &[BinarySvm]) -> Matrix {
     let d = sample.features();
-    let all = sample.all();
     let mut g = Matrix::zeros(d, d);
+    for_each_slopes(gram, sample, svms, |slopes| {
+        linalg::add_product(&mut g, Block::from(slopes).t(), slopes.into());
+    });
+    g
+}
+
+/// The diagonal of the same, which does not need all of it.
+fn outer_squares(gram: &dyn Gram, sample: &Sample<'_>, svms: &[BinarySvm]) -> Vec<f64> {
+    let mut g = vec![0.0; sample.features()];
+    for_each_slopes(gram, sample, svms, |slopes| {
+        for row in slopes.iter_rows() {
+            g.iter_mut().zip(row).for_each(|(sum, v)| *sum += v * v);
+        }
+    });
+    g
+}
+
+/// Calls `each` with the slopes of each SVM at the rows of its classes, times the root of their weights. // (rows, d)
+fn for_each_slopes(
+    gram: &dyn Gram,
+    sample: &Sample<'_>,
+    svms: &[BinarySvm],
+    mut each: impl FnMut(&Matrix),
+) {
+    let all = sample.all();
     for (svm, pair) in svms.iter().zip(pairs(sample.classes())) {
         let rows = all.of_pair(pair);
         let mut slopes = gram.weighted_differences(&rows.index, &svm.support, &svm.beta);
         for (i, weight) in rows.weight.iter().enumerate() {
             slopes.row_mut(i).iter_mut().for_each(|v| *v *= weight.sqrt());
         }
-        linalg::add_product(&mut g, Block::from(&slopes).t(), (&slopes).into());
+        each(&slopes);
     }
-    g
 }
 
-/// L with L'L = G^p in the given form; `None` if G is zero.
-fn power(g: &Matrix, form: Form) -> Option<Metric> {
-    let d = g.rows();
-    let values = match form {
-        Form::Diagonal => (0..d).map(|k| g[(k, k)].max(0.0).powf(POWER / 2.0)).collect(),
-        _ => {
-            let (values, vectors) = linalg::symmetric_eigen(g)?;
-            let scaled = Matrix::from_fn(form.rows(d), d, |i, k| {
-                values[i].max(0.0).powf(POWER / 2.0) * vectors[(i, k)]
-            });
-            match form {
-                Form::Rank(_) => with_fixed_signs(scaled).into_vec(),
-                // The symmetric root does not depend on the signs.
-                _ => linalg::multiply(Block::from(&vectors).t(), (&scaled).into()).into_vec(),
-            }
-        }
-    };
-    let metric = Metric::new(form, d, values).ok()?;
+/// L with L'L = G^p for a G of which only the diagonal counts; `None` if it is zero.
+fn diagonal_power(g: &[f64]) -> Option<Metric> {
+    let values = g.iter().map(|g| g.max(0.0).powf(POWER / 2.0)).collect();
+    let metric = Metric::new(Form::Diagonal, g.len(), values).ok()?;
     metric.relevance().iter().any(|m| *m > 0.0).then_some(metric)
+}
+
+/// L with L'L = G^p, full or of few rows; `None` if G is zero.
+fn power(g: &Matrix, form: Form, watch: &Watch) -> Result<Option<Metric>> {
+    let d = g.rows();
+    let Some((values, vectors)) = linalg::symmetric_eigen_in_time(g, watch)? else {
+        return Ok(None);
+    };
+    let scaled = Matrix::from_fn(form.rows(d), d, |i, k| {
+        values[i].max(0.0).powf(POWER / 2.0) * vectors[(i, k)]
+    });
+    let values = match form {
+        Form::Rank(_) => with_fixed_signs(scaled).into_vec(),
+        // The symmetric root does not depend on the signs.
+        _ => linalg::multiply(Block::from(&vectors).t(), (&scaled).into()).into_vec(),
+    };
+    let metric = Metric::new(form, d, values).ok();
+    Ok(metric.filter(|metric| metric.relevance().iter().any(|m| *m > 0.0)))
 }
 
 /// The metric scaled so that mapped rows have the mean square that the rows themselves have.
@@ -120,7 +152,6 @@ mod tests {
     use super::*;
     use crate::kernel::expand;
     use crate::metric::Kernel;
-    use crate::run::Watch;
 
     /// weighted_differences() is, up to -2 M, the gradient of the output.
     #[test]
@@ -156,16 +187,18 @@ mod tests {
     #[test]
     fn a_power_of_g_in_every_form() {
         let g = Matrix::from_rows(&[[4.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 0.0]]).unwrap();
+        let watch = Watch::default();
         // L'L = G^(1/2): its square is G.
-        let m = power(&g, Form::Full).unwrap().mahalanobis();
+        let m = power(&g, Form::Full, &watch).unwrap().unwrap().mahalanobis();
         let square = linalg::multiply((&m).into(), (&m).into());
         for (a, b) in square.as_slice().iter().zip(g.as_slice()) {
             assert!((a - b).abs() < 1e-12, "{square:?}");
         }
-        let diagonal = power(&g, Form::Diagonal).unwrap().relevance();
+        let diagonal = diagonal_power(&[4.0, 3.0, 0.0]).unwrap().relevance();
         assert!((diagonal[0] - 2.0).abs() < 1e-14 && diagonal[2] == 0.0);
-        let rank = power(&g, Form::Rank(1)).unwrap().components();
+        let rank = power(&g, Form::Rank(1), &watch).unwrap().unwrap().components();
         assert!(rank[(0, 0)] > rank[(0, 1)] && rank[(0, 1)] > 0.0 && rank[(0, 2)].abs() < 1e-12);
-        assert!(power(&Matrix::zeros(2, 2), Form::Full).is_none());
+        assert!(power(&Matrix::zeros(2, 2), Form::Full, &watch).unwrap().is_none());
+        assert!(diagonal_power(&[0.0; 2]).is_none());
     }
 }

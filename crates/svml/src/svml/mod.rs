@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::learners::parameters::{
     check, check_positive, check_rank, check_tolerance, parameters, to_json,
 };
-use crate::learners::{Init, Learned, Learner};
+use crate::learners::{Init, Learned, Learner, check_numbers};
 use crate::loss::{Loss, Surrogate};
 use crate::metric::{Form, Kernel, Metric};
 use crate::optimise::Optimiser;
@@ -191,6 +191,19 @@ impl Svml {
         }
     }
 
+    /// Refuses a form whose numbers, with the copies that are held while they are learned, need more than `memory` bytes.
+    pub(crate) fn check_form(&self, features: usize, memory: u64) -> Result<()> {
+        let FormChoice::Fixed(form) = self.form else { return Ok(()) };
+        // Both halves of the rows are learned from at the same time.
+        let at_once = if self.cross_fit && rayon::current_num_threads() > 1 { 2 } else { 1 };
+        let mut numbers = at_once * self.optimiser.vectors() * form.len(features) as u128;
+        if let (Init::Gradients, Form::Full | Form::Rank(_)) = (&self.init, form) {
+            // G, the products that it is made of, and its eigenvectors.
+            numbers += 8 * (features as u128).pow(2);
+        }
+        check_numbers(form, features, numbers, memory)
+    }
+
     /// How many bytes a fit may use.
     pub(crate) fn memory(&self) -> u64 {
         self.memory_limit.unwrap_or_else(crate::memory::free)
@@ -264,6 +277,7 @@ impl Learner for Svml {
     /// The metric alone; [`Model::fit`](crate::Model::fit) keeps the SVM and C that belong to it.
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
+        self.check_form(sample.features(), self.memory())?;
         let approach = Approach::of(sample, COPIES, self, self.memory())?;
         if let FormChoice::Fixed(form) = self.form {
             let params = approach.learning(self);

@@ -9,6 +9,7 @@ use std::ops::Range;
 use csv::{ReaderBuilder, StringRecord};
 
 use crate::error::{Error, Remedy, Result};
+use crate::memory;
 
 use super::delimiter::{self, State, last_record_end};
 use super::pool::Pool;
@@ -459,6 +460,8 @@ impl Read {
             }
             self.surprised[column] |= part.surprised[column];
         }
+        let what = "the cells of a table";
+        memory::reserve(&mut self.cells, part.cells.len(), what)?;
         self.cells.append(&mut part.cells);
         self.lines.append(&mut part.lines);
         // Rows can be dropped and columns be left out, so that what is kept may be less.

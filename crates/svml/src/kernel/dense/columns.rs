@@ -11,7 +11,9 @@ use crate::linalg::{
     Matrix, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each, four_abs_dists, four_products,
     four_sq_dists,
 };
+use crate::memory;
 use crate::metric::Kernel;
+use crate::run::Watch;
 
 /// What the entries of K are computed from.
 pub(super) enum Source<'a> {
@@ -102,13 +104,17 @@ pub(super) struct Columns<'a> {
     columns: Vec<OnceLock<Vec<f64>>>,
     /// Columns of former kernels: fresh memory is slow to touch.
     spare: Mutex<Vec<Vec<f64>>>,
+    /// What stands in for a column that there is no memory for, until the watch, which is told, ends the computation.
+    none: Vec<f64>,
+    watch: Watch,
 }
 
 impl<'a> Columns<'a> {
     /// The first `count` rows have columns.
-    pub fn new(source: Source<'a>, count: usize) -> Self {
+    pub fn new(source: Source<'a>, count: usize, watch: &Watch) -> Self {
         let columns = (0..count).map(|_| OnceLock::new()).collect();
-        Self { source, columns, spare: Mutex::default() }
+        let (none, watch) = (vec![0.0; source.rows()], watch.clone());
+        Self { source, columns, spare: Mutex::default(), none, watch }
     }
 
     /// Forgets all columns: K is another one now.
@@ -123,8 +129,14 @@ impl<'a> Columns<'a> {
 
     /// k(x_i, x_j) for all rows i.
     pub fn get(&self, j: usize) -> &[f64] {
-        // Nothing in here waits for another task.
-        self.columns[j].get_or_init(|| self.compute(&[j]).pop().unwrap_or_default())
+        if let Some(column) = self.columns[j].get() {
+            return column;
+        }
+        match self.compute(&[j]).and_then(|mut columns| columns.pop()) {
+            // Nothing in here waits for another task.
+            Some(column) => self.columns[j].get_or_init(|| column),
+            None => &self.none,
+        }
     }
 
     /// Computes together those of `wanted` that are not there yet.
@@ -132,7 +144,7 @@ impl<'a> Columns<'a> {
         let missing = wanted.iter().copied().filter(|&j| self.columns[j].get().is_none());
         let missing: Vec<usize> = missing.collect();
         missing.par_chunks(TILE_ROWS).for_each(|chunk| {
-            for (&j, column) in chunk.iter().zip(self.compute(chunk)) {
+            for (&j, column) in chunk.iter().zip(self.compute(chunk).unwrap_or_default()) {
                 // Another task may have been first, with the same bits.
                 if let (Err(column), Ok(mut spare)) =
                     (self.columns[j].set(column), self.spare.lock())
@@ -143,7 +155,8 @@ impl<'a> Columns<'a> {
         });
     }
 
-    fn compute(&self, columns: &[usize]) -> Vec<Vec<f64>> {
+    /// Columns, unless there is no memory for them.
+    fn compute(&self, columns: &[usize]) -> Option<Vec<Vec<f64>>> {
         let mut out: Vec<Vec<f64>> = match self.spare.lock() {
             Ok(mut spare) => {
                 let kept = spare.len().saturating_sub(columns.len());
@@ -152,9 +165,17 @@ impl<'a> Columns<'a> {
             Err(_) => Vec::new(),
         };
         out.iter_mut().for_each(Vec::clear);
-        out.resize_with(columns.len(), || Vec::with_capacity(self.source.rows()));
+        let rows = self.source.rows();
+        let bytes = (columns.len() - out.len()) * rows * 8;
+        let filled = memory::with_room(bytes, || {
+            out.resize_with(columns.len(), || Vec::with_capacity(rows));
+        });
+        if filled.is_none() {
+            self.watch.lacks(bytes);
+            return None;
+        }
         self.source.compute(columns, &mut out);
-        out
+        Some(out)
     }
 }
 
@@ -167,8 +188,8 @@ mod tests {
         for (n, d) in [(1, 1), (70, 3), (701, 10), (130, 600)] {
             let value = |i: usize, k: usize| ((i * 31 + k * 17) as f64 * 0.37).sin();
             let z = Matrix::from_fn(n, d, |i, k| value(i, k) / d as f64);
-            let alone = Columns::new(Source::mapped(&z, Kernel::Gaussian), n);
-            let together = Columns::new(Source::mapped(&z, Kernel::Gaussian), n);
+            let alone = Columns::new(Source::mapped(&z, Kernel::Gaussian), n, &Watch::default());
+            let together = Columns::new(Source::mapped(&z, Kernel::Gaussian), n, &Watch::default());
             let halves: Vec<usize> = (0..n).step_by(2).chain((1..n).step_by(2)).collect();
             halves.chunks(n.div_ceil(2)).for_each(|half| together.prefetch(half));
             for j in 0..n {
@@ -185,11 +206,11 @@ mod tests {
     #[test]
     fn another_kernel_has_other_columns() {
         let z = Matrix::from_fn(5, 2, |i, k| (i + 3 * k) as f64);
-        let mut columns = Columns::new(Source::mapped(&z, Kernel::Gaussian), 4);
+        let mut columns = Columns::new(Source::mapped(&z, Kernel::Gaussian), 4, &Watch::default());
         columns.prefetch(&[0, 2]);
         let half = Matrix::from_fn(5, 2, |i, k| 0.5 * z[(i, k)]);
         columns.replace(Source::mapped(&half, Kernel::Gaussian));
-        let fresh = Columns::new(Source::mapped(&half, Kernel::Gaussian), 4);
+        let fresh = Columns::new(Source::mapped(&half, Kernel::Gaussian), 4, &Watch::default());
         (0..4).for_each(|j| assert_eq!(columns.get(j), fresh.get(j)));
     }
 }

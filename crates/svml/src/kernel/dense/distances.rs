@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::{DenseGram, Distances, Gram, TILE_ROWS};
 use crate::error::Result;
 use crate::linalg::{Matrix, sq_dists};
+use crate::memory;
 use crate::metric::Metric;
 use crate::run::Watch;
 
@@ -20,7 +21,7 @@ impl<'a> SqDistances<'a> {
     pub fn new(x: &'a Matrix, watch: &Watch) -> Result<Self> {
         let n = x.rows();
         let points = x.transpose();
-        let mut sq = vec![0.0; n * n];
+        let mut sq = memory::zeros(n.saturating_mul(n), "the distances between all rows")?;
         sq.par_chunks_mut((TILE_ROWS * n).max(1)).enumerate().for_each(|(t, tile)| {
             for (i, row) in tile.chunks_exact_mut(n).enumerate() {
                 sq_dists(row, x.row(t * TILE_ROWS + i), &points, 0);

@@ -6,6 +6,7 @@ use super::{DenseGram, Factor, Gram};
 use crate::error::Result;
 use crate::kernel::Inverse;
 use crate::linalg::{self, Block, Cholesky, Matrix, SmallSystem, dot};
+use crate::memory;
 
 /// The factorisation of K[set, set] + diag(ridge), by Cholesky for a base set S and, when the set
 /// has moved a little since, by a border around that factor.
@@ -56,7 +57,7 @@ struct Border {
 impl<'g, 'x> DenseFactor<'g, 'x> {
     pub fn new(gram: &'g DenseGram<'x>, set: &[usize], ridge: &[f64]) -> Result<Self> {
         let n = set.len();
-        let mut a = gram.buffer(n * n);
+        let mut a = gram.buffer(n.saturating_mul(n))?;
         gram.gather_square(&mut a, set);
         a.iter_mut().step_by(n + 1).zip(ridge).for_each(|(a, r)| *a += r);
         let smallest = ridge.iter().copied().fold(f64::INFINITY, f64::min);
@@ -74,7 +75,7 @@ impl<'g, 'x> DenseFactor<'g, 'x> {
     }
 
     /// Positions in `self.changes` of these changes; columns not seen before are computed.
-    fn columns_of(&mut self, changes: &[Change], cholesky: &Cholesky) -> Vec<usize> {
+    fn columns_of(&mut self, changes: &[Change], cholesky: &Cholesky) -> Result<Vec<usize>> {
         const ROWS: usize = 64;
         let n = self.base.len();
         let mut known: Vec<(Change, usize)> = self.changes.iter().copied().zip(0..).collect();
@@ -85,7 +86,10 @@ impl<'g, 'x> DenseFactor<'g, 'x> {
         let first = self.changes.len();
         self.changes.extend(changes.iter().filter(|c| find(c).is_none()));
         let (gram, base, new) = (self.gram, &self.base, &self.changes[first..]);
-        self.t.resize(self.changes.len() * n, 0.0);
+        let wanted = self.changes.len() * n;
+        let more = wanted - self.t.len();
+        memory::reserve(&mut self.t, more, "a changed factorisation of the kernel matrix")?;
+        self.t.resize(wanted, 0.0);
         self.t[first * n..].par_chunks_exact_mut(n).zip(new).for_each(
             |(t, change)| match *change {
                 Change::Added(row) => {
@@ -106,7 +110,7 @@ impl<'g, 'x> DenseFactor<'g, 'x> {
             .collect();
         self.products.extend(products);
         let mut next = first..;
-        changes.iter().map(|c| find(c).or_else(|| next.next()).unwrap_or(first)).collect()
+        Ok(changes.iter().map(|c| find(c).or_else(|| next.next()).unwrap_or(first)).collect())
     }
 }
 
@@ -152,7 +156,7 @@ impl Factor for DenseFactor<'_, '_> {
         let changes: Vec<Change> = (added.iter().map(|&i| Change::Added(set[i])))
             .chain(removed.into_iter().map(Change::Removed))
             .collect();
-        let columns = self.columns_of(&changes, &cholesky);
+        let columns = self.columns_of(&changes, &cholesky)?;
         self.cholesky = Some(cholesky);
         self.border = (changed > 0).then(|| {
             let mut schur = Matrix::from_fn(changed, changed, |a, b| {

@@ -15,6 +15,7 @@ use crate::linalg::{
     self, Block, Cholesky, Matrix, abs_differences, add_columns, dot, half_over_distance,
     sign_differences, times_distance,
 };
+use crate::memory;
 use crate::metric::{Form, Kernel, Metric};
 use crate::run::Watch;
 use columns::{Columns, Source};
@@ -92,7 +93,7 @@ impl<'a> DenseGram<'a> {
         watch: &Watch,
     ) -> Self {
         let (metric, watch) = (metric.clone(), watch.clone());
-        let (kernel, columns) = (Kernel::Gaussian, Columns::new(source, cols));
+        let (kernel, columns) = (Kernel::Gaussian, Columns::new(source, cols, &watch));
         Self { x, metric, kernel, columns, spare: Mutex::default(), watch }
     }
 
@@ -102,11 +103,16 @@ impl<'a> DenseGram<'a> {
     }
 
     /// A buffer of `len` values with arbitrary content.
-    pub(super) fn buffer(&self, len: usize) -> Vec<f64> {
+    pub(super) fn buffer(&self, len: usize) -> Result<Vec<f64>> {
         let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
-        let mut buffer = spare.unwrap_or_default();
-        buffer.resize(len, 0.0);
-        buffer
+        let what = "a factorisation of the kernel matrix";
+        match spare.filter(|spare| spare.capacity() >= len) {
+            Some(mut buffer) => {
+                buffer.resize(len, 0.0);
+                Ok(buffer)
+            }
+            None => memory::zeros(len, what),
+        }
     }
 
     pub(super) fn give_back(&self, buffer: Vec<f64>) {
@@ -233,16 +239,16 @@ impl Gram for DenseGram<'_> {
             }
             (Kernel::Exponential, _) => {}
         }
-        let z = match self.metric.form() {
-            Form::Rank(_) => self.metric.transform(self.x),
-            _ => Matrix::default(),
+        let z = match self.maps_rows() {
+            true => self.metric.transform(self.x),
+            false => Matrix::default(),
         };
         let parts: Vec<Matrix> = weights
             .par_iter()
             .map(|outer| match self.metric.form() {
                 Form::Sphere | Form::Diagonal => self.diagonal_of_q(outer),
-                Form::Full => self.q(outer),
-                Form::Rank(_) => self.l_times_q(outer, &z),
+                Form::Full if !self.maps_rows() => self.q(outer),
+                Form::Full | Form::Rank(_) => self.l_times_q(outer, &z),
             })
             .collect();
         self.minus_two_l_times(sum_in_order(parts))
@@ -264,11 +270,11 @@ impl Gram for DenseGram<'_> {
     /// Z = K[rows, landmarks] R'^-1 with R R' = K[landmarks, landmarks].
     fn nystrom_features(&self, rows: &[usize], landmarks: &[usize]) -> Result<Matrix> {
         let m = landmarks.len();
-        let mut k = vec![0.0; m * m];
+        let mut k = memory::zeros(m * m, "the kernel matrix of landmarks")?;
         self.gather_square(&mut k, landmarks);
         k.iter_mut().step_by(m + 1).for_each(|k| *k += LANDMARK_RIDGE);
         let cholesky = Cholesky::new(k, m, LANDMARK_RIDGE, &self.watch)?;
-        let mut z = Matrix::zeros(rows.len(), m);
+        let mut z = Matrix::large(rows.len(), m, "the kernel of rows and landmarks")?;
         let rows_per_task = TASK_ENTRIES.div_ceil(m.max(1));
         let tasks = z.as_mut_slice().par_chunks_mut((rows_per_task * m).max(1));
         tasks
@@ -299,6 +305,16 @@ struct Weighted {
 }
 
 impl DenseGram<'_> {
+    /// Whether L Q comes from mapped rows rather than from Q: if L has few rows, or if there are fewer rows than columns, where
+    /// the product of L and Q would be most of the work.
+    fn maps_rows(&self) -> bool {
+        match self.metric.form() {
+            Form::Sphere | Form::Diagonal => false,
+            Form::Full => self.x.rows() < self.x.cols(),
+            Form::Rank(_) => true,
+        }
+    }
+
     /// Turns values of the kernel into minus its derivative in the squared distance.
     fn to_slope(&self, k: &mut [f64]) {
         if self.kernel == Kernel::Exponential {
@@ -437,10 +453,10 @@ impl DenseGram<'_> {
         let mut gradient = match self.metric.form() {
             Form::Sphere => vec![l[0] * q.as_slice().iter().sum::<f64>()],
             Form::Diagonal => l.iter().zip(q.as_slice()).map(|(l, q)| l * q).collect(),
-            Form::Full => {
+            Form::Full if !self.maps_rows() => {
                 linalg::multiply((&self.metric.components()).into(), (&q).into()).into_vec()
             }
-            Form::Rank(_) => q.into_vec(),
+            Form::Full | Form::Rank(_) => q.into_vec(),
         };
         gradient.iter_mut().for_each(|v| *v *= -2.0);
         gradient
@@ -482,9 +498,9 @@ impl DenseGram<'_> {
             });
             return self.minus_sign_times(sum_in_order(parts));
         }
-        let mapped = match self.metric.form() {
-            Form::Rank(_) => self.metric.transform(&x),
-            _ => Matrix::default(),
+        let mapped = match self.maps_rows() {
+            true => self.metric.transform(&x),
+            false => Matrix::default(),
         };
         let y = if mapped.rows() > 0 { &mapped } else { &x };
         let right = scaled_rows(y, &(0..n).collect::<Vec<_>>(), &vec![1.0; n], true);
