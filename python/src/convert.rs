@@ -66,6 +66,12 @@ fn in_python(remedy: Remedy) -> String {
         Remedy::MoreTime => "raise time_limit",
         Remedy::TrainOneGaussian => "give a form, as in SVMLClassifier(form=\"diagonal\")",
         Remedy::TrainClassifier => "use SVMLClassifier",
+        Remedy::RemoveCheckpoint => {
+            "remove the file to begin anew, or name another for this fit (the parameter checkpoint)"
+        }
+        Remedy::OtherCheckpoint => {
+            "wait until it has ended, or name another file (the parameter checkpoint)"
+        }
         // The words of the library name nothing that differs here.
         other => return other.to_string(),
     }

@@ -13,12 +13,12 @@ mod tables;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyType};
@@ -29,7 +29,7 @@ use svml::figures::{
 };
 use svml::internals::{Parameters, write_atomically};
 use svml::learners::Itml;
-use svml::{Dataset, Matrix, Measures, Method, Remark, Run, Scores, Step, Unusual};
+use svml::{Dataset, Matrix, Measures, Method, Remark, Run, Scores, Step, Stop, Unusual};
 use svml_export::{Input, Output};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
@@ -120,6 +120,7 @@ fn watched(
     threads: usize,
     time_limit: Option<f64>,
     observer: Option<Observer<'_, '_>>,
+    checkpoint: Option<PathBuf>,
     fit: impl FnOnce(&mut Run<'_>) -> svml::Result<svml::Model> + Send + 'static,
 ) -> PyResult<Model> {
     let limit = match time_limit.map(Duration::try_from_secs_f64).transpose() {
@@ -138,7 +139,14 @@ fn watched(
         if let Some(limit) = limit {
             run = run.time_limit(limit);
         }
-        fit(&mut run)
+        let Some(file) = checkpoint else { return fit(&mut run) };
+        run = run.checkpoint(&file);
+        let model = fit(&mut run)?;
+        // A fit that was ended early may go on another time. What cannot be removed is refused by the next fit, with words.
+        if !model.report().stop.is_some_and(Stop::is_early) {
+            let _ = std::fs::remove_file(file);
+        }
+        Ok(model)
     };
     Ok(run_watched(py, threads, &interrupt, observer, Interrupt::Raises, job)?.into())
 }
@@ -177,7 +185,7 @@ impl Model {
     /// with it; others may have names, and NaN where missing values are imputed.
     #[staticmethod]
     #[pyo3(signature = (method, params, x, y, classes, *, weights=None, groups=None, names=None, schema=None,
-                        impute=false, threads=1, time_limit=None, observer=None))]
+                        impute=false, threads=1, time_limit=None, checkpoint=None, observer=None))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
         py: Python<'_>,
@@ -193,6 +201,7 @@ impl Model {
         impute: bool,
         threads: usize,
         time_limit: Option<f64>,
+        checkpoint: Option<PathBuf>,
         observer: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut method = method_of(method)?;
@@ -220,9 +229,29 @@ impl Model {
             data = data.with_groups(&groups).map_err(to_python)?;
         }
         let observer = observer.as_ref().map(|callable| Observer::new(callable, &method));
-        watched(py, threads, time_limit, observer, move |run| {
-            svml::Model::fit_with(&data, method, run)
-        })
+        let Some(file) = checkpoint else {
+            return watched(py, threads, time_limit, observer, None, move |run| {
+                svml::Model::fit_with(&data, method, run)
+            });
+        };
+        let trouble = Arc::<Mutex<Option<String>>>::default();
+        let told = trouble.clone();
+        let model = watched(py, threads, time_limit, observer, Some(file), move |run| {
+            let fitted = svml::Model::fit_with(&data, method, run);
+            if let (Some(trouble), Ok(mut told)) = (run.checkpoint_trouble(), told.lock()) {
+                *told = Some(trouble.to_owned());
+            }
+            fitted
+        })?;
+        let trouble = trouble.lock().ok().and_then(|mut trouble| trouble.take());
+        if let Some(trouble) = trouble {
+            let text = format!(
+                "the checkpoint could not be written any more ({trouble}); the fit went on without it"
+            );
+            let text = std::ffi::CString::new(text).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)?;
+        }
+        Ok(model)
     }
 
     /// Learns a metric from pairs of rows, of which `similar` says whether they should be near each other. `params` is a
@@ -248,7 +277,7 @@ impl Model {
         let similar: Vec<bool> = similar.as_array().iter().copied().collect();
         let method = Method::metric(itml);
         let observer = observer.as_ref().map(|callable| Observer::new(callable, &method));
-        watched(py, threads, time_limit, observer, move |run| {
+        watched(py, threads, time_limit, observer, None, move |run| {
             svml::Model::fit_pairs(&first, &second, &similar, &itml, run)
         })
     }

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from os import PathLike, fsdecode
+from os import PathLike, fsdecode, fspath
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -232,6 +232,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     impute=self.missing == "impute",
                     threads=self._threads(),
                     time_limit=self._check_time_limit(),
+                    checkpoint=self._check_checkpoint(),
                     observer=self._observer(),
                 )
             except _core.ParameterError as error:
@@ -613,6 +614,18 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if isinstance(limit, bool) or not isinstance(limit, numbers.Real) or not 0 < limit < math.inf:
             raise self._invalid("time_limit", "a positive number of seconds or None", limit)
         return float(limit)
+
+    def _check_checkpoint(self) -> str | None:
+        given = getattr(self, "checkpoint", None)
+        if given is None:
+            return None
+        if not isinstance(given, (str, PathLike)) or isinstance(fspath(given), bytes):
+            raise self._invalid("checkpoint", "a path or None", given)
+        if not isinstance(getattr(self, "random_state", 0), numbers.Integral):
+            raise self._invalid(
+                "checkpoint", "None unless random_state is an integer, because a fit that goes on needs its seed", given
+            )
+        return fspath(given)
 
     def _column_names(self) -> list[str] | None:
         """The names of the columns as a header of a table would give them, if it could."""

@@ -52,6 +52,7 @@ class Model:
         impute: bool = False,
         threads: int = 1,
         time_limit: float | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         observer: Callable[[dict[str, Any]], bool] | None = None,
     ) -> Model: ...
     @staticmethod

@@ -89,7 +89,12 @@ default="scaled"
     memory_limit : int or None, default=None
         Most bytes that a fit may use: kernel matrices and what is computed from them and, through landmarks, the rows. None
         is three quarters of what the computer, or the container it runs in, has free. Through landmarks fewer of
-        them are taken if the limit asks for it. What would need more is refused with a MemoryError.{PARAMETERS}
+        them are taken if the limit asks for it. What would need more is refused with a MemoryError.
+    checkpoint : str or path-like or None, default=None
+        File that keeps what has been computed. If the process is killed, or the computer stops, the same fit with the same
+        file goes on where it was, and the model has the bits that it would have had. It needs a `random_state` that is a
+        number. The file is removed at the end of a fit that was not ended early, and holds no rows. A search over
+        parameters, whose fits differ, has no use for it.{PARAMETERS}
 
     Attributes
     ----------
@@ -199,6 +204,7 @@ class SVML(Estimator):
         random_state: int | np.random.RandomState | None = 0,
         landmarks: int | str = "auto",
         memory_limit: int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         categories: str = "auto",
         missing: str = "refuse",
         time_limit: float | None = None,
@@ -226,6 +232,7 @@ class SVML(Estimator):
         self.random_state = random_state
         self.landmarks = landmarks
         self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
         self.categories = categories
         self.missing = missing
         self.time_limit = time_limit

@@ -66,6 +66,9 @@ def _documented() -> str:
     text = svml.SVMLClassifier.__doc__ or ""
     _, _, rest = text.partition("    Parameters\n    ----------\n")
     parameters, _, rest = rest.partition("\n\n    Attributes\n")
+    # Rows that are elsewhere may be lost and made again; what is asked of them is not kept in a file.
+    before, _, after = parameters.partition("    checkpoint : ")
+    parameters = before + after[after.index("    categories : ") :]
     attributes, _, _ = rest.partition("    See Also\n")
     return f"""The SVM that learns its own metric and C, on the workers of a Dask cluster.
 

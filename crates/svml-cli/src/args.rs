@@ -219,6 +219,11 @@ pub struct Train {
     /// Seconds after which learning ends with the best model so far [default: no limit]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub time_limit: Option<f64>,
+    /// File that keeps what has been computed. If the command is killed, or the computer stops, the same command goes on
+    /// where it was, and writes the same model to the bit. A kill loses what is being computed, such as one step; a power
+    /// cut the last few seconds too. The file is removed once the model is written; it holds no rows
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
     /// File for a table of the steps of learning: loss and, for svml, kernel, form, errors, C and support vectors
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
@@ -365,6 +370,10 @@ pub struct Compare {
     /// How to learn.
     #[command(flatten)]
     pub learning: Learning,
+    /// File that keeps the measures and times of fits that are done. If the command is killed, the same command goes on
+    /// with the fit that it was at. The file is removed at the end
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
     /// Print as JSON, with errors as fractions
     #[arg(long)]
     pub json: bool,

@@ -70,7 +70,9 @@ impl Failure {
         let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {}", words(remedy)));
         let text = match error {
             // It has the path, or has nothing to do with the file.
-            Error::Io { .. } | Error::Interrupted => format!("{what}{remedy}"),
+            Error::Io { .. } | Error::Checkpoint { .. } | Error::Interrupted => {
+                format!("{what}{remedy}")
+            }
             _ => format!("{name}: {what}{remedy}"),
         };
         match error {
@@ -167,6 +169,10 @@ pub fn remedy_words(remedy: Remedy) -> String {
         Remedy::TrainClassifier => {
             "train a classifier: a method that ends in +none learns a metric alone"
         }
+        Remedy::RemoveCheckpoint => {
+            "remove the file to begin anew, or name another for this fit by --checkpoint"
+        }
+        Remedy::OtherCheckpoint => "wait until it has ended, or name another file by --checkpoint",
         _ => return remedy.to_string(),
     };
     words.to_owned()

@@ -438,3 +438,17 @@ pub fn sha256(bytes: &[u8]) -> String {
 pub fn is_tested(set: &UciSet, path: &Path) -> bool {
     fs::read(path).is_ok_and(|bytes| set.sha256.contains(&sha256(&bytes).as_str()))
 }
+
+/// Says that a command goes on from a checkpoint, if there is one.
+pub fn note_checkpoint(file: &Path, console: &Console) {
+    if std::fs::metadata(file).is_ok_and(|about| about.len() > 0) {
+        console.note(&format!("Going on from the checkpoint {}.", file.display()));
+    }
+}
+
+/// Removes the file of a checkpoint that is no longer needed.
+pub fn remove_checkpoint(file: &Path, console: &Console) {
+    if let Err(error) = std::fs::remove_file(file) {
+        console.warn(&format!("the checkpoint {} could not be removed: {error}", file.display()));
+    }
+}

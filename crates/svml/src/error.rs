@@ -9,7 +9,7 @@
 //! | a parameter outside its range | [`Error::Parameter`] |
 //! | data that cannot be used | [`Error::Parse`], [`Error::Missing`], [`Error::OutOfRange`], [`Error::UnseenCategory`], [`Error::NoSuchColumn`], [`Error::Shape`], [`Error::NoRows`], [`Error::OneClass`], [`Error::TooManyClasses`], [`Error::TooFewRows`], [`Error::Data`] |
 //! | arithmetic that failed on usable data | [`Error::Numerical`], [`Error::NotPositiveDefinite`] |
-//! | files, memory and time | [`Error::Io`], [`Error::ModelFile`], [`Error::TooLarge`], [`Error::Interrupted`] |
+//! | files, memory and time | [`Error::Io`], [`Error::ModelFile`], [`Error::Checkpoint`], [`Error::TooLarge`], [`Error::Interrupted`] |
 //! | a call that this model cannot answer | [`Error::NotAClassifier`], [`Error::Unsupported`] |
 
 use std::borrow::Cow;
@@ -152,6 +152,16 @@ pub enum Error {
     /// A model file that is damaged, was not written by this library, or was written by a later version.
     ModelFile(String),
 
+    /// A file that was to hold the checkpoint of a fit cannot be used for it: it is of another fit, or in use.
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+        /// What to do.
+        remedy: Remedy,
+    },
+
     /// A model that holds a metric alone, without a classifier, was asked to classify.
     NotAClassifier,
 
@@ -225,6 +235,10 @@ pub enum Remedy {
     TrainOneGaussian,
     /// Train a classifier instead of a metric alone.
     TrainClassifier,
+    /// Remove the file of a checkpoint, or name another.
+    RemoveCheckpoint,
+    /// Wait until the other fit has ended, or name another file for the checkpoint.
+    OtherCheckpoint,
 }
 
 impl fmt::Display for Remedy {
@@ -271,6 +285,12 @@ impl fmt::Display for Remedy {
                 "name a form of the metric, as in Svml { form: Form::Diagonal.into(), .. }, with the Gaussian kernel"
             }
             Self::TrainClassifier => "train a model with a classifier",
+            Self::RemoveCheckpoint => {
+                "remove the file to begin anew, or name another for this fit (Run::checkpoint)"
+            }
+            Self::OtherCheckpoint => {
+                "wait until it has ended, or name another file (Run::checkpoint)"
+            }
         })
     }
 }
@@ -306,7 +326,9 @@ impl Error {
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::Parse { remedy, .. } | Self::Data { remedy, .. } => *remedy,
-            Self::Numerical { remedy, .. } | Self::TooLarge { remedy, .. } => Some(*remedy),
+            Self::Numerical { remedy, .. }
+            | Self::TooLarge { remedy, .. }
+            | Self::Checkpoint { remedy, .. } => Some(*remedy),
             Self::Missing { .. } => Some(Remedy::DropOrImpute),
             Self::OutOfRange { .. } => Some(Remedy::RescaleColumn),
             Self::UnseenCategory { .. } => Some(Remedy::AcceptNewCategories),
@@ -359,6 +381,7 @@ impl Error {
                 format!("{name} = {value} is not allowed: it must be {bound}")
             }
             Self::ModelFile(message) => format!("not a usable model file: {message}"),
+            Self::Checkpoint { path, what, .. } => format!("{}: {what}", path.display()),
             Self::NotAClassifier => {
                 "the model holds a metric alone, which maps rows but cannot classify them"
                     .to_owned()

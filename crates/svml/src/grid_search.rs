@@ -14,7 +14,7 @@ use crate::linalg::Matrix;
 use crate::loss::wrong;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{decide, outputs, solve_pair, vote};
-use crate::run::Watch;
+use crate::run::{Key, Watch};
 use crate::svm::{BinarySvm, LARGE};
 
 parameters! {
@@ -106,21 +106,34 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
     };
     let spheres: Vec<Metric> = widths.iter().map(|&width| sphere(width)).collect::<Result<_>>()?;
     let validated: f64 = parts.iter().flat_map(|part| &part.valid.weight).sum();
+    // Kernel matrices from distances may differ in the last digits.
+    let together = grid.memory().min(TOGETHER);
+    let bytes = 8 * (n as u64).pow(2) * (widths.len() as u64 + 1);
+    let key = watch.records().then(|| {
+        let key = Key::new("width").then(sample.key()).with(&(bytes <= together));
+        key.numbers(&costs).places(&[grid.folds])
+    });
     // The validation errors for each C, given the kernel matrix of one width.
-    let tried = |gram: &dyn Gram| -> Result<Vec<f64>> {
+    let tried = |gram: &dyn Gram, sphere: &Metric| -> Result<Vec<f64>> {
+        let begun = Instant::now();
+        let key = key.map(|key| sphere.in_key(key));
+        if let Some(known) = watch.recall(key) {
+            return Ok(known);
+        }
         let wrong: Vec<Vec<f64>> = (parts.par_iter())
             .map(|part| wrong_in_part(gram, sample.classes(), part, &costs))
             .collect::<Result<_>>()?;
         let share = |c: usize| wrong.iter().map(|part| part[c]).sum::<f64>();
-        Ok((0..costs.len()).map(|c| share(c) / validated.max(f64::MIN_POSITIVE)).collect())
+        let errors =
+            (0..costs.len()).map(|c| share(c) / validated.max(f64::MIN_POSITIVE)).collect();
+        watch.record(key, &errors, begun)?;
+        Ok(errors)
     };
-    let together = grid.memory().min(TOGETHER);
-    let bytes = 8 * (n as u64).pow(2) * (widths.len() as u64 + 1);
     let mut widths_tried = widths.len();
     let errors: Vec<Vec<f64>> = if bytes <= together {
         let distances = kernel::backend().distances(x, watch)?;
         (spheres.par_iter())
-            .map(|sphere| tried(&*distances.gram(sphere, watch)?))
+            .map(|sphere| tried(&*distances.gram(sphere, watch)?, sphere))
             .collect::<Result<_>>()?
     } else {
         // From the middle outwards, so that a time limit leaves out the widths that are chosen least often.
@@ -142,7 +155,7 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
             if done > 0 {
                 gram.set_metric(&spheres[w])?;
             }
-            errors[w] = tried(&*gram)?;
+            errors[w] = tried(&*gram, &spheres[w])?;
             widths_tried = done + 1;
             slowest = slowest.max(before.elapsed());
             before = Instant::now();

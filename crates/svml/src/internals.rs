@@ -1,6 +1,7 @@
 //! What tests, benchmarks, the study and the command reach inside of the library. Nothing here is promised:
 //! it may change in any version.
 
+pub use crate::checkpoint::{Key, Store};
 pub use crate::data::generate::subspace_found;
 pub use crate::data::read::{
     Input, Suspect, Training, UCI_SERVER, UCI_SETS, UciSet, new_rows, read_text, training,
@@ -12,6 +13,7 @@ pub use crate::learners::nca::NcaLoss;
 pub use crate::learners::parameters::Parameters;
 pub use crate::learners::pca::pca;
 pub use crate::memory::room_for;
+pub use crate::method::keys_of_comparison;
 pub use crate::model::{ManyRows, NearestNeighbours, libsvm_rows, write_atomically};
 pub use crate::progress::{clock, duration};
 pub use crate::run::Watch;

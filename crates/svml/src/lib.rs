@@ -62,6 +62,9 @@ mod error;
 
 // Numbers, and when to stop computing with them.
 mod memory;
+
+// What was computed before the program was killed.
+mod checkpoint;
 mod watch;
 
 mod linalg;

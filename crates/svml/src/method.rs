@@ -8,13 +8,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::data::{ClassWeight, Sample};
+use crate::data::{ClassWeight, Dataset, Sample};
 use crate::error::{Error, Result};
 use crate::grid_search::GridSearch;
 use crate::learners::itml::ItmlOfPairs;
 use crate::learners::parameters::{Parameters, check, from_text, parameters, plain, to_json};
 use crate::learners::{Itml, Learned, Learner, Lmnn, Nca, Parameter, Pca};
-use crate::run::Run;
+use crate::run::{Key, Run};
 use crate::svml::{COST_RANGE, FormChoice, Svml};
 
 /// A way to get a model from data: chosen in a program, on a command line or in a file.
@@ -322,7 +322,27 @@ impl Part<'_> {
     }
 }
 
+/// What a comparison of methods on random splits of data depends on, in keys: the data; the methods and the seed.
+pub fn keys_of_comparison(data: &Dataset, methods: &[&Method], seed: u64) -> (Key, Key) {
+    let key = Key::new("comparison").places(&[methods.len()]).text(&seed.to_string());
+    (data.key(), methods.iter().fold(key, |key, method| key.then(method.key())))
+}
+
 impl Method {
+    /// All that a model depends on besides the data, in a key. A limit on memory is not part of it, so that a fit that was
+    /// killed for lack of memory can go on with less: what it changes, the number of landmarks, is in the keys of results.
+    pub(crate) fn key(&self) -> Key {
+        fn without_limits(value: &mut Value) {
+            if let Value::Object(fields) = value {
+                fields.remove("memory_limit");
+                fields.values_mut().for_each(without_limits);
+            }
+        }
+        let mut value = to_json(self);
+        without_limits(&mut value);
+        Key::new("method").text(&value.to_string())
+    }
+
     /// The metric of a learner, then an SVM with width and C from the default grid.
     pub fn svm_after(learner: impl Into<AnyLearner>) -> Self {
         Self::SvmAfter { learner: learner.into(), grid: GridSearch::default() }

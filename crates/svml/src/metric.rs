@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::{self, Matrix};
+use crate::watch::Key;
 
 /// The structure of L: which of its entries are learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -152,6 +153,13 @@ struct Sent {
     form: Form,
     d: usize,
     values: Vec<f64>,
+}
+
+impl Metric {
+    /// All of it, in a key.
+    pub(crate) fn in_key(&self, key: Key) -> Key {
+        key.with(&self.form).places(&[self.d]).numbers(&self.values)
+    }
 }
 
 impl TryFrom<Sent> for Metric {

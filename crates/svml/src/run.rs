@@ -6,15 +6,18 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::Store;
+use crate::error::Result;
 use crate::metric::{Form, Kernel};
 use crate::watch::Instant;
-pub use crate::watch::{Stop, Watch};
+pub use crate::watch::{Key, Stop, Watch};
 
 /// One accepted step of any learner.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,6 +132,10 @@ pub struct Run<'a> {
     listener: Option<Box<dyn FnMut(Activity) + 'a>>,
     /// What learners reserve for what comes after them is multiplied by one more than this.
     more_left: u32,
+    /// The file for what has been computed.
+    checkpoint: Option<PathBuf>,
+    /// Why that could not be written, if it could not.
+    trouble: Option<String>,
 }
 
 impl<'a> Run<'a> {
@@ -167,6 +174,65 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// Keeps in this file what is expensive to compute, so that a fit that was killed goes on where it stopped: fit the same
+    /// data by the same method again, with the same file. The model then has the bits that it would have had. The file
+    /// is made if it is not there. It stays after the fit: remove it once the model is where it should be. It holds no
+    /// rows, but numbers of rows, coefficients, outputs and gradients.
+    ///
+    /// What is kept are the steps and the SVMs of SVML, those of a grid, and the SVMs of the model; metric learners
+    /// other than SVML are computed anew.
+    ///
+    /// ```
+    /// use svml::{Generator, Model, Run, Svml};
+    ///
+    /// let data = Generator::default().generate()?.data;
+    /// # let folder = std::env::temp_dir().join(format!("svml-run-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder).unwrap();
+    /// # let (file, model_file) = (folder.join("fit.checkpoint"), folder.join("model.svml"));
+    /// // Had the program been killed here before, this would go on.
+    /// let model = Model::fit_with(&data, Svml::default(), &mut Run::new().checkpoint(&file))?;
+    /// model.save(&model_file)?;
+    /// std::fs::remove_file(&file).unwrap();
+    /// # std::fs::remove_dir_all(folder).unwrap();
+    /// # Ok::<(), svml::Error>(())
+    /// ```
+    #[must_use]
+    pub fn checkpoint(mut self, file: impl Into<PathBuf>) -> Self {
+        self.checkpoint = Some(file.into());
+        self
+    }
+
+    /// Records results in a file that is open already.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_store(mut self, store: Arc<Store>) -> Self {
+        self.watch.store = Some(store);
+        self
+    }
+
+    /// Why the last fit could no longer write to its checkpoint, if that is so: the fit went on all the same.
+    pub fn checkpoint_trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Does something that is recorded in the file of the checkpoint, if there is one. The keys are those of the data and
+    /// of the parameters.
+    pub(crate) fn recorded<T>(
+        &mut self,
+        keys: impl FnOnce() -> (Key, Key),
+        fit: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let Some(path) = self.checkpoint.clone() else { return fit(self) };
+        let (data, parameters) = keys();
+        let store = Arc::new(Store::open(path, data, parameters)?);
+        self.watch.store = Some(Arc::clone(&store));
+        let fitted = fit(self);
+        // The file is closed when the last one lets go of it.
+        self.watch.store = None;
+        self.trouble = store.trouble();
+        fitted
+    }
+
     /// Tells whoever listens what is done now.
     pub(crate) fn begins(&mut self, activity: Activity) {
         if let Some(listener) = &mut self.listener {
@@ -195,12 +261,12 @@ impl<'a> Run<'a> {
         let half = |deadline: Instant| now + deadline.saturating_duration_since(now) / 2;
         let watch = Watch { deadline: self.watch.deadline.map(half), ..self.watch.clone() };
         let observer = self.observer.as_mut().map(|observer| Box::new(observer) as _);
-        Run { watch, observer, listener: None, more_left: self.more_left }
+        Run { watch, observer, more_left: self.more_left, ..Run::default() }
     }
 
     /// A run whose steps nobody sees, with the flag and the time limit of another.
     pub(crate) fn unobserved_by(watch: &Watch) -> Run<'static> {
-        Run { watch: watch.clone(), observer: None, listener: None, more_left: 0 }
+        Run { watch: watch.clone(), ..Run::default() }
     }
 
     /// The same run, whose steps are shown with numbers from `first` on.
@@ -219,7 +285,7 @@ impl<'a> Run<'a> {
             let show = move |step: &Step| observer(&changed(*step));
             Box::new(show) as Box<Observer<'b>>
         });
-        Run { watch, observer, listener: None, more_left: self.more_left }
+        Run { watch, observer, more_left: self.more_left, ..Run::default() }
     }
 
     /// The same run, whose learners keep so many times the usual time for what comes after them.

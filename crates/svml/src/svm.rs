@@ -21,10 +21,12 @@
 //! Each Newton step solves this system for the current S and determines S anew from the outputs f, until
 //! S no longer changes. A full step that does not lower the objective is halved until it does.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::kernel::{Factor, Gram};
 use crate::linalg::{self, Cholesky, Matrix, dot};
-use crate::run::Watch;
+use crate::run::{Key, Watch};
 
 /// The training problem: rows of a kernel matrix with their labels and costs.
 #[derive(Clone, Copy)]
@@ -40,7 +42,7 @@ pub struct Problem<'g, 'a> {
 }
 
 /// A trained SVM: h(x) = sum_j beta_j k(x, x_j) + b over the support rows j.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BinarySvm {
     /// Row indices of the support vectors, ascending.
     pub support: Vec<usize>,
@@ -48,6 +50,13 @@ pub struct BinarySvm {
     pub beta: Vec<f64>,
     /// The offset b.
     pub bias: f64,
+}
+
+impl BinarySvm {
+    /// All of it, in a key.
+    pub(crate) fn in_key(&self, key: Key) -> Key {
+        key.places(&self.support).numbers(&self.beta).numbers(&[self.bias])
+    }
 }
 
 /// The trained SVM, and what derivatives and leave-one-out outputs are computed from.

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use crate::checkpoint::Key;
+use crate::checkpoint::Store;
 use crate::error::{Error, Result};
 use crate::memory;
 
@@ -96,7 +99,7 @@ impl Stop {
     }
 }
 
-/// An interrupt flag, the time of the start and an optional deadline.
+/// An interrupt flag, the time of the start and an optional deadline; and results of a fit that was killed.
 #[derive(Clone, Debug)]
 pub struct Watch {
     pub(crate) interrupt: Arc<AtomicBool>,
@@ -104,16 +107,56 @@ pub struct Watch {
     pub(crate) deadline: Option<Instant>,
     /// Bytes that the kernel matrix asked for and did not get; 0: none.
     pub(crate) lacking: Arc<AtomicU64>,
+    pub(crate) store: Option<Arc<Store>>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
         let (interrupt, lacking) = (Arc::default(), Arc::default());
-        Self { interrupt, started: Instant::now(), deadline: None, lacking }
+        Self { interrupt, started: Instant::now(), deadline: None, lacking, store: None }
     }
 }
 
 impl Watch {
+    /// Whether results are recorded. Where they are not, nobody needs a key.
+    pub(crate) fn records(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// The result of a key, if a fit that was killed has recorded it.
+    pub(crate) fn recall<T: DeserializeOwned>(&self, key: Option<Key>) -> Option<T> {
+        self.store.as_ref().zip(key).and_then(|(store, key)| store.recall(key))
+    }
+
+    /// Records a result that was begun at some time.
+    pub(crate) fn record<T: Serialize>(
+        &self,
+        key: Option<Key>,
+        value: &T,
+        begun: Instant,
+    ) -> Result<()> {
+        match self.store.as_ref().zip(key) {
+            Some((store, key)) => store.record(key, value, begun.elapsed()),
+            None => Ok(()),
+        }
+    }
+
+    /// What a computation gives that depends on its key alone: recorded, or computed now.
+    pub(crate) fn remember<T: Serialize + DeserializeOwned>(
+        &self,
+        key: impl FnOnce() -> Key,
+        compute: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let key = self.records().then(key);
+        if let Some(known) = self.recall(key) {
+            return Ok(known);
+        }
+        let begun = Instant::now();
+        let value = compute()?;
+        self.record(key, &value, begun)?;
+        Ok(value)
+    }
+
     /// Whether the flag has been raised.
     pub fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)

@@ -34,4 +34,9 @@ pub const GATES: &[Gate] = &[
         asks: "a result or an error with exit code 1, never an abort or a kill; at most 15 % more than was said before the fit",
         how: How::Both("python/tests/test_memory.py", &["memory"]),
     },
+    Gate {
+        title: "A fit with a checkpoint, killed",
+        asks: "it goes on, and the model has the bytes of an undisturbed fit, after 100 kills -9 at random moments and after a kill in the middle of any record",
+        how: How::Both("crates/svml/tests/checkpoint.rs", &["resume"]),
+    },
 ];

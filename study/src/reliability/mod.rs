@@ -12,6 +12,7 @@ mod record;
 mod report;
 mod scratch;
 mod soak;
+mod resume;
 
 use std::path::PathBuf;
 
@@ -42,6 +43,8 @@ enum Check {
     Soak(soak::Soak),
     /// Real limits on memory: a result or an error, and no more than was said
     Memory(memory::Options),
+    /// Kill a fit with a checkpoint at random moments until it has ended
+    Resume(resume::Resume),
     /// The page, from the results
     Report {
         /// The page
@@ -57,6 +60,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         Check::Interrupts(check) => interrupts::check(check, &options.results),
         Check::Soak(check) => soak::check(check, &options.results),
         Check::Memory(of_check) => memory::run(of_check, &options.results),
+        Check::Resume(check) => resume::run(check, &options.results),
         Check::Report { out } => report::write(&options.results, out),
     }
 }

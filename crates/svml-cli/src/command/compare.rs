@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use svml::internals::folds::{random_split, random_split_by_group};
+use svml::internals::{Key, Store, keys_of_comparison};
 use svml::{Dataset, GridSearch, Measure, Measures, Method, Model, Run};
 
 use crate::args::Compare;
@@ -43,8 +44,18 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
         )));
     }
     let seed = args.learning.seed.unwrap_or(0);
-    let results = measure(data, &methods, args.splits, seed, console)
-        .map_err(|e| Failure::with_file(&training.name, e))?;
+    let failed = |error| Failure::with_file(&training.name, error);
+    let store = match &args.checkpoint {
+        Some(file) => {
+            files::note_checkpoint(file, console);
+            let all: Vec<&Method> = methods.iter().map(|asked| &asked.method).collect();
+            let (data, methods) = keys_of_comparison(data, &all, seed);
+            Some(Store::open(file, data, methods).map_err(failed)?)
+        }
+        None => None,
+    };
+    let results =
+        measure(data, &methods, args.splits, seed, store.as_ref(), console).map_err(failed)?;
     let done = results.last().map_or(0, |r| r.measures.len());
     if done >= 2 {
         let text = match args.json {
@@ -57,7 +68,14 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
         true => {
             Err(Failure::Interrupted(format!("interrupted after {done} of {} splits", args.splits)))
         }
-        false => Ok(()),
+        false => {
+            // It is closed before it is removed.
+            drop(store);
+            if let Some(file) = &args.checkpoint {
+                files::remove_checkpoint(file, console);
+            }
+            Ok(())
+        }
     }
 }
 
@@ -88,6 +106,7 @@ fn measure(
     methods: &[MethodArg],
     splits: u64,
     seed: u64,
+    store: Option<&Store>,
     console: &Console,
 ) -> svml::Result<Vec<Results>> {
     let interrupt = console.interrupt();
@@ -109,7 +128,13 @@ fn measure(
         let (train, test) = (data.select(&train), data.select(&test));
         let labels: Vec<&str> = test.y().iter().map(|&c| test.classes()[c].as_str()).collect();
         let mut of_split = Vec::with_capacity(methods.len());
-        for method in methods {
+        for (place, method) in methods.iter().enumerate() {
+            let key = Key::new("fit").places(&[split as usize, place]);
+            if let Some(known) = store.and_then(|store| store.recall(key)) {
+                of_split.push(known);
+                done += 1;
+                continue;
+            }
             let started = Instant::now();
             let mut run = Run::new().interrupt(interrupt.clone());
             let fitted = Model::fit_with(&train, &method.method, &mut run);
@@ -118,7 +143,11 @@ fn measure(
             }
             let model = fitted?;
             let seconds = started.elapsed().as_secs_f64();
-            of_split.push((model.measure(test.x(), &labels)?, seconds));
+            let measured = (model.measure(test.x(), &labels)?, seconds);
+            if let Some(store) = store {
+                store.record(key, &measured, started.elapsed())?;
+            }
+            of_split.push(measured);
             done += 1;
             progress.at(done, total - done, &format!("split {}, {}", split + 1, method.text));
         }

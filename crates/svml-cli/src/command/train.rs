@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -40,6 +41,9 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
             console.note(&format!("This will need up to about {gigabytes:.2} GB of memory."));
         }
     }
+    if let Some(file) = &args.checkpoint {
+        files::note_checkpoint(file, console);
+    }
     let started = Instant::now();
     let fitted = {
         let shown = RefCell::new(console.fitting(training.data.rows()));
@@ -55,14 +59,24 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         if let Some(limit) = args.time_limit.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
             run = run.time_limit(limit);
         }
-        Model::fit_with(&training.data, &method.method, &mut run)
+        if let Some(file) = &args.checkpoint {
+            run = run.checkpoint(file);
+        }
+        let fitted = Model::fit_with(&training.data, &method.method, &mut run);
+        if let Some(trouble) = run.checkpoint_trouble() {
+            console.warn(&format!(
+                "the checkpoint could not be written any more ({trouble}); the fit went on without it"
+            ));
+        }
+        fitted
     };
     let mut model = match fitted {
         Ok(model) => model,
         Err(Error::Interrupted) if console.is_interrupted() => {
-            return Err(Failure::Interrupted(
-                "interrupted before there was any result; nothing was written".to_owned(),
-            ));
+            let kept = args.checkpoint.as_deref().map(goes_on).unwrap_or_default();
+            return Err(Failure::Interrupted(format!(
+                "interrupted before there was any result; nothing was written{kept}"
+            )));
         }
         Err(error) => {
             return Err(Failure::with_file(&training.name, error));
@@ -79,6 +93,12 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     if let Some(trace) = &args.trace {
         files::write(trace, words::trace_table(model.report()).as_bytes())?;
     }
+    // A fit that was ended early may go on another time.
+    if let Some(file) = &args.checkpoint
+        && !model.report().stop.is_some_and(Stop::is_early)
+    {
+        files::remove_checkpoint(file, console);
+    }
     // What was said before is not said again.
     let said = model.schema().identifiers();
     let warnings = model.report().warnings.iter().filter(|warning| Some(*warning) != said.as_ref());
@@ -94,16 +114,28 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         _ => {}
     }
     match model.report().stop {
+        Some(Stop::TimeLimit) => {
+            if let Some(file) = &args.checkpoint {
+                console.note(&format!("The time limit was reached{}.", goes_on(file)));
+            }
+            Ok(())
+        }
         Some(Stop::Interrupted) => {
             let of = match model.members() {
                 [_, _, ..] => "the mean of the SVMs so far".to_owned(),
                 _ => format!("the best model so far, of step {},", model.report().best),
             };
-            let text = format!("interrupted: {of} is saved in {}", args.output);
+            let kept = args.checkpoint.as_deref().map(goes_on).unwrap_or_default();
+            let text = format!("interrupted: {of} is saved in {}{kept}", args.output);
             Err(Failure::Interrupted(text))
         }
         _ => Ok(()),
     }
+}
+
+/// That a fit which was ended early can go on.
+fn goes_on(file: &Path) -> String {
+    format!("; the same command goes on from the checkpoint {}", file.display())
 }
 
 /// Says what was taken from the file.

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
+use crate::watch::Key;
 use std::collections::HashSet;
 
 use super::options::{Format, Missing};
@@ -328,6 +329,14 @@ impl Dataset {
             counts[class] += 1;
         }
         counts
+    }
+
+    /// All that a model of these data depends on, in a key.
+    pub(crate) fn key(&self) -> Key {
+        let Self { x, y, classes, schema, weights, groups } = self;
+        let key = Key::new("data").places(&[x.rows(), x.cols()]).numbers(x.as_slice()).places(y);
+        let key = key.numbers(weights).with(classes).with(schema);
+        groups.as_ref().map_or(key, |groups| key.places(&groups.of_row).with(&groups.column))
     }
 
     /// The rows named by `rows`, in that order; classes and schema stay as they are.

@@ -4,6 +4,7 @@
 use super::folds::{Dealt, Part};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
+use crate::watch::Key;
 
 /// Rows of each class in a selection of some rows, if the class has that many.
 const LEAST_OF_CLASS: usize = 50;
@@ -114,6 +115,15 @@ impl<'a> Sample<'a> {
     /// Number of features.
     pub fn features(&self) -> usize {
         self.x.cols()
+    }
+
+    /// All that is learned from, in a key.
+    pub(crate) fn key(&self) -> Key {
+        let key = Key::new("sample").places(&[self.x.rows(), self.x.cols(), self.classes]);
+        let key = key.numbers(self.x.as_slice()).places(self.class).numbers(self.weight);
+        let key = key.numbers(self.scale.unwrap_or_default());
+        let copies = self.copies.unwrap_or_default().iter().map(|&copies| copies as usize);
+        key.places(&copies.collect::<Vec<_>>()).places(self.groups.unwrap_or_default())
     }
 
     /// The same sample with the mapped rows `z` in place of its rows. // z: (n, any)

@@ -12,12 +12,13 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::kernel::Points;
 use crate::linalg::{self, Block, Matrix};
 use crate::metric::{Kernel, Metric};
-use crate::run::Watch;
+use crate::run::{Key, Watch};
 
 /// Rows of each class that are looked at, for each that is drawn: the first in the order of the sample, which is random.
 const CANDIDATES: usize = 4;
@@ -27,7 +28,7 @@ const DRAWN: usize = 64;
 const EXPLAINED: f64 = 1e-9;
 
 /// Rows that stand for all rows, class after class and ascending within each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landmarks {
     /// Row indices.
     pub rows: Vec<usize>,
@@ -38,6 +39,21 @@ pub struct Landmarks {
 impl Landmarks {
     /// At most `count` of the rows of `x`, fewer if that many do not differ; every row if there are no more than that.
     pub fn choose(
+        x: &Matrix,
+        class: &[usize],
+        classes: usize,
+        count: usize,
+        metric: &Metric,
+        watch: &Watch,
+    ) -> Result<Self> {
+        let key = || {
+            let key = Key::new("landmarks").numbers(x.as_slice()).places(class);
+            metric.in_key(key.places(&[classes, count]))
+        };
+        watch.remember(key, || Self::draw(x, class, classes, count, metric, watch))
+    }
+
+    fn draw(
         x: &Matrix,
         class: &[usize],
         classes: usize,

@@ -27,7 +27,7 @@ use crate::linalg::{Cholesky, Matrix, add_scaled, dot};
 use crate::loss::Loss;
 use crate::metric::{Kernel, Metric};
 use crate::svm::BinarySvm;
-use crate::watch::Watch;
+use crate::watch::{Key, Watch};
 
 /// Newton's method ends when the next step would lower the objective by less than this fraction of it, unless another
 /// tolerance is set.
@@ -356,6 +356,36 @@ impl<'a> LandmarkSvms<'a> {
     pub fn set_metric(&mut self, metric: &Metric) -> Result<()> {
         self.machines.iter_mut().for_each(|machine| machine.restart(true));
         self.kernel.set_metric(metric.clone(), &self.watch)
+    }
+
+    /// What they are trained from but for the rows, in a key.
+    pub fn in_key(&self, key: Key) -> Key {
+        self.kernel.in_key(key).numbers(&[self.tolerance])
+    }
+
+    /// What they share with whoever trains them.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// Where the SVMs are: the coefficients of each, and whether the rows inside of the margin are those of the guess.
+    /// With the metric and C it is all that another training depends on.
+    pub fn places(&self) -> Vec<(Vec<f64>, bool)> {
+        self.machines.iter().map(|m| (m.point.theta.clone(), m.point.guessed)).collect()
+    }
+
+    /// Puts the SVMs where they were, to be trained with another metric next. Nothing is done if these are not places of
+    /// such SVMs, and the answer is no.
+    pub fn go_back_to(&mut self, places: &[(Vec<f64>, bool)]) -> bool {
+        let sizes = self.machines.iter().map(Machine::len);
+        if !sizes.eq(places.iter().map(|(theta, _)| theta.len())) {
+            return false;
+        }
+        for (machine, (theta, guessed)) in self.machines.iter_mut().zip(places) {
+            machine.go_to(theta.clone());
+            machine.point.guessed = *guessed;
+        }
+        true
     }
 
     /// Trains the SVMs of all problems with this C.

@@ -20,7 +20,7 @@ use crate::loss::Loss;
 use crate::metric::{Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
 use crate::svm::BinarySvm;
-use crate::watch::Watch;
+use crate::watch::{Key, Watch};
 
 /// Rows, wherever they are.
 pub trait Rows: Sync {
@@ -90,6 +90,19 @@ pub struct Preparation {
     pub seed: u64,
 }
 
+impl Setting {
+    /// All of it, in a key.
+    fn in_key(&self, key: Key) -> Key {
+        let Self { id: _, preparation, kernel, landmarks, starts, problems, guess } = self;
+        let key = key.with(kernel).numbers(landmarks.as_slice()).places(starts).with(problems);
+        let key = key.with(preparation);
+        match guess {
+            Some(guess) => guess.in_key(key),
+            None => key,
+        }
+    }
+}
+
 /// SVMs of all pairs of classes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Guess {
@@ -114,6 +127,13 @@ impl Guess {
         let svms = PairwiseSvms::new(svms, classes, |row| class[row]);
         let mapped = metric.transform(&x.select_rows(&svms.support));
         Self { kernel, metric: metric.clone(), mapped, svms }
+    }
+
+    /// All of it, in a key.
+    pub fn in_key(&self, key: Key) -> Key {
+        let PairwiseSvms { support, counts, beta, bias } = &self.svms;
+        let key = self.metric.in_key(key.with(&self.kernel)).numbers(self.mapped.as_slice());
+        key.places(support).places(counts).numbers(beta.as_slice()).numbers(bias)
     }
 }
 
@@ -336,6 +356,11 @@ impl LandmarkKernel {
     /// The factor R of the K_mm of a problem, if H is in terms of w.
     pub fn root(&self, problem: &Problem) -> Option<&Cholesky> {
         self.roots.get(problem.pair).and_then(Option::as_ref)
+    }
+
+    /// All that it is computed from, in a key.
+    pub(super) fn in_key(&self, key: Key) -> Key {
+        self.metric.in_key(self.setting.in_key(key))
     }
 
     /// Number of landmarks.

@@ -55,16 +55,21 @@ impl Model {
     /// a grid gets half of the time.
     pub fn fit_with(data: &Dataset, method: impl Into<Method>, run: &mut Run<'_>) -> Result<Self> {
         let method = method.into();
-        let fitted = match &method {
-            Method::Svml(svml) => fit_svml(data, &method, svml, run),
-            Method::Euclidean(grid) => fit_euclidean(data, &method, grid, run),
-            Method::Fixed(fixed) => fit_fixed(data, &method, fixed, run),
-            Method::SvmAfter { learner, grid } => fit_svm_after(data, &method, learner, grid, run),
-            Method::Neighbours { learner, knn } => {
-                fit_neighbours(data, &method, learner.as_ref(), *knn, run)
-            }
-            Method::Metric(learner) => fit_metric(data, &method, learner, run),
-        };
+        let fitted = run.recorded(
+            || (data.key(), method.key()),
+            |run| match &method {
+                Method::Svml(svml) => fit_svml(data, &method, svml, run),
+                Method::Euclidean(grid) => fit_euclidean(data, &method, grid, run),
+                Method::Fixed(fixed) => fit_fixed(data, &method, fixed, run),
+                Method::SvmAfter { learner, grid } => {
+                    fit_svm_after(data, &method, learner, grid, run)
+                }
+                Method::Neighbours { learner, knn } => {
+                    fit_neighbours(data, &method, learner.as_ref(), *knn, run)
+                }
+                Method::Metric(learner) => fit_metric(data, &method, learner, run),
+            },
+        );
         // What was computed without memory for all of it is no result.
         run.watch().check_memory()?;
         fitted

@@ -23,7 +23,7 @@ use crate::linalg::Matrix;
 use crate::method::Method;
 use crate::metric::Metric;
 use crate::multiclass::PairwiseSvms;
-use crate::run::{Activity, Run, Step, Stop, Watch};
+use crate::run::{Activity, Key, Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
 use crate::svml::approach::{Approach, COPIES, LandmarkChoice, Size};
 use crate::svml::criterion::Criterion;
@@ -101,7 +101,8 @@ impl ManyRows<'_> {
             FormChoice::Auto => members::learn(&learning, params, of_sample, run)?,
             FormChoice::Fixed(form) => members::learn_one(&learning, form, &alone, of_sample, run)?,
         };
-        let all = AllRows { rows: self.rows, gathered: &gathered, approach, params };
+        let key = watch.records().then(|| gathered.key());
+        let all = AllRows { rows: self.rows, gathered: &gathered, approach, params, key };
         let mut asked = Vec::with_capacity(members.len());
         for (left, member) in members.iter().enumerate().map(|(k, m)| (members.len() - k, m)) {
             if stop.is_early() {
@@ -300,12 +301,24 @@ struct Gathered {
     preparation: Preparation,
 }
 
+impl Gathered {
+    /// What is known of all rows, in a key.
+    fn key(&self) -> Key {
+        let Columns { parts, rows, weight, low, high, codes } = &self.columns;
+        let key = Key::new("all rows").places(parts).with(rows).with(&self.preparation);
+        let key = key.numbers(weight).numbers(low).numbers(high).with(codes).with(&self.at);
+        key.numbers(self.rows.x.as_slice()).places(&self.rows.class).numbers(&self.rows.weight)
+    }
+}
+
 /// All rows, and what is known of them.
 struct AllRows<'a> {
     rows: &'a dyn Rows,
     gathered: &'a Gathered,
     approach: Approach,
     params: &'a Svml,
+    /// What they are known by, if results are recorded.
+    key: Option<Key>,
 }
 
 /// A member whose metric and C are of all rows but those put aside.
@@ -334,6 +347,33 @@ impl AllRows<'_> {
         let x = rows.x.select_rows(&landmarks.rows);
         let preparation = Some(preparation.clone());
         LandmarkSvms::new(Box::new(self.rows), (x, landmarks), preparation, given, watch)
+    }
+
+    /// The same, trained to some tolerance or the usual one; with them how far they are from their optimum.
+    fn trained(
+        &self,
+        setting: Setting<'_>,
+        (count, among): (usize, usize),
+        problems: Vec<Problem>,
+        guess: Guess,
+        tolerance: Option<f64>,
+        watch: &Watch,
+    ) -> Result<(Vec<BinarySvm>, f64)> {
+        let key = || {
+            let key = Key::new("trained on all").with(&(self.key, count, among, tolerance));
+            setting.in_key(guess.in_key(key.with(&problems)))
+        };
+        watch.remember(key, || {
+            let Setting { kernel, metric, cost } = setting;
+            let (problems, guess) = (problems.clone(), Some(guess.clone()));
+            let given = LandmarkProblems { kernel, metric, problems, guess };
+            let mut svms = self.svms(count, among, given, watch)?;
+            if let Some(tolerance) = tolerance {
+                svms = svms.tolerance(tolerance);
+            }
+            svms.train(cost)?;
+            Ok(((0..svms.count()).map(|p| svms.svm(p)).collect(), svms.residual()))
+        })
     }
 
     /// SVMs as a guess of which rows are inside of the margin.
@@ -367,17 +407,16 @@ impl AllRows<'_> {
         let start = (member.metric.clone(), member.cost / member.cost_factor);
         // What comes after takes about as long as so many evaluations.
         let reserve = 8 * left;
-        let fit = descend_on_all(learning, start, &params, svms, reserve, run)?;
+        let fit = descend_on_all(learning, start, &params, (svms, self.key), reserve, run)?;
         let cost = (fit.cost * member.cost_factor).min(COST_RANGE.1);
         let metric = fit.metric;
         let train: Vec<bool> = ASIDE.iter().map(|aside| !aside).collect();
         let problems = Problem::of_pairs(classes, &train, &[false; 3]);
-        let guess = Some(self.guess(learned(member), &member.fit.svms));
-        let given = LandmarkProblems { kernel, metric: &metric, problems, guess };
+        let guess = self.guess(learned(member), &member.fit.svms);
         let count = self.approach.ask.unwrap_or(learn);
-        let mut svms = self.svms(count, learning.rows(), given, &watch)?;
-        svms.train(cost)?;
-        let svms = (0..svms.count()).map(|p| svms.svm(p)).collect();
+        let setting = Setting { kernel, metric: &metric, cost };
+        let (svms, _) =
+            self.trained(setting, (count, learning.rows()), problems, guess, None, &watch)?;
         Ok(Improved { metric, cost, svms, trace: fit.trace, best: fit.best, stop: fit.stop })
     }
 
@@ -445,15 +484,12 @@ impl AllRows<'_> {
         watch: &Watch,
     ) -> Result<(FinalSvms, usize)> {
         let rows = &self.gathered.rows;
-        let Setting { kernel, metric, cost } = setting;
         let problems = Problem::of_pairs(rows.classes.len(), &[true; 3], &[false; 3]);
-        let guess = Some(self.guess(setting, svms));
-        let given = LandmarkProblems { kernel, metric, problems, guess };
+        let guess = self.guess(setting, svms);
         let count = self.approach.last.unwrap_or(rows.class.len());
-        let mut svms = self.svms(count, rows.class.len(), given, watch)?.tolerance(FINAL_TOLERANCE);
-        svms.train(cost)?;
-        let residual = svms.residual();
-        let svms = (0..svms.count()).map(|p| svms.svm(p)).collect();
+        let (among, tolerance) = (rows.class.len(), Some(FINAL_TOLERANCE));
+        let (svms, residual) =
+            self.trained(setting, (count, among), problems, guess, tolerance, watch)?;
         Ok((FinalSvms { svms, residual, temperature: None }, count))
     }
 }

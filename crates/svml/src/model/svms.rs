@@ -2,6 +2,7 @@
 //! temperature of their probabilities.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::calibrate;
 use crate::data::prepare::TrainingRows;
@@ -12,7 +13,7 @@ use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, inside_margin, outputs, solve_pair, vote};
-use crate::run::Watch;
+use crate::run::{Key, Watch};
 use crate::svm::BinarySvm;
 
 /// Rows whose decision values without them fix the temperature; more make no difference to one
@@ -25,6 +26,7 @@ const CALIBRATION_FOLDS: usize = 5;
 pub(super) const FINAL_TOLERANCE: f64 = 1e-12;
 
 /// The SVM of each pair of classes.
+#[derive(Serialize, Deserialize)]
 pub(super) struct FinalSvms {
     pub svms: Vec<BinarySvm>,
     /// Worst violation of their optimality conditions.
@@ -39,6 +41,13 @@ pub(super) struct Setting<'a> {
     pub kernel: Kernel,
     pub metric: &'a Metric,
     pub cost: f64,
+}
+
+impl Setting<'_> {
+    /// All of it, in a key.
+    pub fn in_key(&self, key: Key) -> Key {
+        self.metric.in_key(key.with(&self.kernel)).numbers(&[self.cost])
+    }
 }
 
 /// The SVM of one pair of classes.
@@ -59,8 +68,23 @@ impl FinalSvms {
         calibrate: bool,
         watch: &Watch,
     ) -> Result<Self> {
-        let Setting { kernel, metric, cost } = setting;
         let sample = rows.sample()?;
+        let key = || {
+            let key = Key::new("final").then(sample.key()).with(&calibrate);
+            guess.iter().fold(setting.in_key(key), |key, likely| key.places(likely))
+        };
+        watch.remember(key, || Self::train_now(rows, &sample, setting, guess, calibrate, watch))
+    }
+
+    fn train_now(
+        rows: &TrainingRows,
+        sample: &Sample<'_>,
+        setting: Setting<'_>,
+        guess: &[Vec<usize>],
+        calibrate: bool,
+        watch: &Watch,
+    ) -> Result<Self> {
+        let Setting { kernel, metric, cost } = setting;
         let n = sample.rows();
         let all = sample.all();
         let gram = kernel::backend().gram(&rows.x, n, metric, kernel, watch)?;
@@ -90,7 +114,7 @@ impl FinalSvms {
             return Ok(Self { svms, residual, temperature: None });
         }
         if rows.groups().is_some() {
-            let temperature = Some(by_group(&sample, rows, gram, cost)?);
+            let temperature = Some(by_group(sample, rows, gram, cost)?);
             return Ok(Self { svms, residual, temperature });
         }
         // For rows outside its two classes an SVM's output is already out of sample; for its own rows the
@@ -118,8 +142,30 @@ impl FinalSvms {
         memory: u64,
         watch: &Watch,
     ) -> Result<Self> {
-        let Setting { kernel, metric, cost } = setting;
         let sample = rows.sample()?;
+        let key = || {
+            let key = Key::new("final on landmarks").then(sample.key()).with(&(count, calibrate));
+            let key = setting.in_key(key);
+            guess.as_ref().map_or(key, |guess| guess.in_key(key))
+        };
+        watch.remember(key, || {
+            let guess = guess.clone();
+            Self::on_landmarks_now(rows, &sample, setting, count, guess, calibrate, memory, watch)
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn on_landmarks_now(
+        rows: &TrainingRows,
+        sample: &Sample<'_>,
+        setting: Setting<'_>,
+        count: usize,
+        guess: Option<Guess>,
+        calibrate: bool,
+        memory: u64,
+        watch: &Watch,
+    ) -> Result<Self> {
+        let Setting { kernel, metric, cost } = setting;
         let (x, class, classes) = (sample.x(), sample.class(), sample.classes());
         let landmarks = Landmarks::choose(x, class, classes, count, metric, watch)?;
         let pairs = pairs(classes);

@@ -123,6 +123,7 @@ pub fn fold_pairs(sample: &Sample<'_>, folds: &[Fold]) -> Vec<PairFold> {
 }
 
 /// Value and gradient of a criterion, and the SVMs behind them.
+#[derive(Serialize, Deserialize)]
 pub struct Evaluation {
     /// Weighted mean of the surrogate over the validation rows of all pairs.
     pub loss: f64,

@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::approach::{Approach, LandmarkChoice};
 use super::descent::{SvmlFit, TrainedOn, descend};
@@ -22,7 +23,7 @@ use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem
 use crate::linalg::Matrix;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, inside_margin, outputs, solve_pair, vote};
-use crate::run::{Run, Watch};
+use crate::run::{Key, Run, Watch};
 use crate::svm::BinarySvm;
 
 /// What is learned by one member: a kernel and a form of L.
@@ -197,12 +198,18 @@ impl<'a> Halves<'a> {
         let mut first: Option<(Vec<BinarySvm>, f64)> = None;
         for half in 0..self.count() {
             let from = &learned[Self::other(half)];
-            let quarters = match self.approach.ask {
-                Some(count) => {
-                    self.ask_on_landmarks(half, kernel, from, count, multiples, watch)?
-                }
-                None => self.ask_exactly(half, kernel, from, multiples, watch)?,
+            let key = || {
+                // How the rows are dealt depends on these alone.
+                let key = Key::new("asked").then(self.sample.key());
+                let key = key.places(&[half, self.asked_per_half]);
+                let key = key.with(&(kernel, self.approach.ask)).numbers(multiples);
+                let key = from.metric.in_key(key).numbers(&[from.cost]);
+                from.svms.iter().fold(key, |key, svm| svm.in_key(key))
             };
+            let quarters = watch.remember(key, || match self.approach.ask {
+                Some(count) => self.ask_on_landmarks(half, kernel, from, count, multiples, watch),
+                None => self.ask_exactly(half, kernel, from, multiples, watch),
+            })?;
             for quarter in quarters {
                 let outputs = values.iter_mut().zip(&quarter.outputs);
                 outputs.for_each(|(values, outputs)| values.extend_from_slice(outputs.as_slice()));
@@ -475,6 +482,7 @@ impl<'a> Halves<'a> {
 }
 
 /// What a quarter was asked with.
+#[derive(Serialize, Deserialize)]
 struct Asked {
     /// For each multiple of C.
     outputs: Vec<Matrix>,

@@ -17,7 +17,7 @@ use crate::loss::{Loss, zero_one};
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, vote};
 use crate::optimise::{Accepted, Limits, Minimiser};
-use crate::run::{Run, Step, Stop, SvmlStep, Watch};
+use crate::run::{Key, Run, Step, Stop, SvmlStep, Watch};
 use crate::svm::BinarySvm;
 
 /// What was learned.
@@ -257,13 +257,13 @@ const STEPS_ON_SAMPLE: usize = 5;
 const STEPS_ON_ALL: usize = 2;
 
 /// Goes on from what was learned on a sample with some steps on all rows that it was drawn from, wherever they are: `svms`
-/// are to be trained and validated on these. `reserve` is how many times the longest evaluation is to be kept for what
+/// are to be trained and validated on these, which are known by the key `of_all` if results are recorded. `reserve` is how many times the longest evaluation is to be kept for what
 /// comes after.
 pub fn descend_on_all(
     sample: &Sample<'_>,
     (initial, cost): (Metric, f64),
     params: &Svml,
-    svms: LandmarkSvms<'_>,
+    (svms, of_all): (LandmarkSvms<'_>, Option<Key>),
     reserve: u32,
     run: &mut Run<'_>,
 ) -> Result<SvmlFit> {
@@ -279,7 +279,7 @@ pub fn descend_on_all(
     let mut descent = Minimiser::new(params.optimiser, &mut few, theta, on_sample)?;
     while descent.advance(&mut few)?.is_none() {}
     drop(few);
-    let mut objective = ValidationLoss::of_svms(svms, initial.clone(), params);
+    let mut objective = ValidationLoss::of_svms(svms, of_all, initial.clone(), params);
     let iterations = limits.iterations.min(STEPS_ON_ALL);
     descent.go_on_with(&mut objective, Limits { iterations, ..limits })?;
     let mut path = Path::new(Vec::new());

@@ -30,7 +30,7 @@ use crate::linalg::{self, Matrix};
 use crate::loss::zero_one;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{decide, solve_pair, vote};
-use crate::run::{Activity, Run, Step, Stop, Watch};
+use crate::run::{Activity, Key, Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
 
 /// The members of the mean. The first is the smooth and safe one, and what is left if time is short.
@@ -796,9 +796,12 @@ fn trained<'a>(
 ) -> Result<(Box<dyn Gram + 'a>, Vec<BinarySvm>)> {
     let (n, all) = (sample.rows(), sample.all());
     let gram = kernel::backend().gram(sample.x(), n, metric, Kernel::Gaussian, watch)?;
-    let svms = (pairs(sample.classes()).into_iter())
-        .map(|pair| Ok(solve_pair(&*gram, &all.of_pair(pair), cost, None)?.svm))
-        .collect::<Result<_>>()?;
+    let key = || metric.in_key(Key::new("trained").then(sample.key())).numbers(&[cost]);
+    let svms = watch.remember(key, || {
+        (pairs(sample.classes()).into_iter())
+            .map(|pair| Ok(solve_pair(&*gram, &all.of_pair(pair), cost, None)?.svm))
+            .collect()
+    })?;
     Ok((gram, svms))
 }
 

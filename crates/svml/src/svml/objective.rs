@@ -10,6 +10,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::approach::LandmarkChoice;
 use super::criterion::{Evaluation, PairFold, leave_one_out, validate_pairs};
 use super::{COST_RANGE, Svml};
@@ -21,7 +23,7 @@ use crate::linalg::Matrix;
 use crate::loss::Loss;
 use crate::metric::{Form, Kernel, Metric};
 use crate::optimise::Objective;
-use crate::run::Watch;
+use crate::run::{Key, Watch};
 use crate::svm::BinarySvm;
 use crate::watch::Instant;
 
@@ -60,12 +62,36 @@ impl Problems {
         usize::try_from(left / each).unwrap_or(usize::MAX).max(1)
     }
 
+    /// What is trained and validated, in a key.
+    fn in_key(&self, key: Key) -> Key {
+        let rows = |key: Key, rows: &PairRows| {
+            key.places(&rows.index).numbers(&rows.y).numbers(&rows.weight)
+        };
+        match self {
+            Self::Folds(pairs) => {
+                let key = key.text("folds").places(&[pairs.len()]);
+                pairs.iter().fold(key, |key, pair| rows(rows(key, &pair.train), &pair.valid))
+            }
+            Self::LeaveOneOut(all) => all.iter().fold(key.text("left out"), rows),
+        }
+    }
+
     /// How many SVMs there are.
     pub fn count(&self) -> usize {
         match self {
             Self::Folds(pairs) => pairs.len(),
             Self::LeaveOneOut(rows) => rows.len(),
         }
+    }
+
+    /// An evaluation with its errors in the place of the outputs that only these are made from.
+    fn measured(&self, evaluation: Evaluation) -> Evaluation {
+        let errors = Some(self.errors(&evaluation));
+        let valid_outputs = match self {
+            Self::Folds(_) => Vec::new(),
+            Self::LeaveOneOut(_) => evaluation.valid_outputs,
+        };
+        Evaluation { errors, train_outputs: Vec::new(), valid_outputs, ..evaluation }
     }
 
     /// Shares of training and of validation rows on the wrong side, over all SVMs.
@@ -112,6 +138,14 @@ enum Trainer<'a> {
 }
 
 impl Trainer<'_> {
+    /// Becomes what it was after an evaluation, unless that was one of something else.
+    fn go_back_to(&mut self, outcome: &Outcome) -> bool {
+        match self {
+            Self::Exact(..) => outcome.places.is_empty(),
+            Self::Landmarks(svms) => svms.go_back_to(&outcome.places),
+        }
+    }
+
     fn evaluate(
         &mut self,
         metric: &Metric,
@@ -132,11 +166,12 @@ impl Trainer<'_> {
             Self::Landmarks(svms) => {
                 svms.set_metric(metric)?;
                 let Evaluated { loss, d_metric, d_log_cost } = svms.evaluate(cost, loss)?;
+                // The SVMs follow from where they are.
                 Ok(Evaluation {
                     loss,
                     d_metric,
                     d_log_cost,
-                    svms: (0..svms.count()).map(|p| svms.svm(p)).collect(),
+                    svms: Vec::new(),
                     errors: Some(svms.errors()),
                     train_outputs: Vec::new(),
                     valid_outputs: Vec::new(),
@@ -145,6 +180,17 @@ impl Trainer<'_> {
             }
         }
     }
+}
+
+/// What came of an evaluation, all that a fit that goes on needs to know of it.
+#[derive(Serialize, Deserialize)]
+struct Outcome {
+    /// None: L was so large that rounding hid which rows are close.
+    evaluation: Option<Evaluation>,
+    /// Where SVMs on landmarks were then.
+    places: Vec<(Vec<f64>, bool)>,
+    /// How long it took.
+    seconds: f64,
 }
 
 /// Rows by folds.
@@ -186,6 +232,10 @@ pub struct ValidationLoss<'a> {
     starts: Vec<BinarySvm>,
     last: Option<Point>,
     slowest: Duration,
+    watch: Watch,
+    /// The rows, the parameters and all points that were evaluated so far, if results are recorded: SVMs start from those
+    /// of the point before, which leaves traces in the last digits.
+    history: Option<Key>,
 }
 
 impl<'a> ValidationLoss<'a> {
@@ -200,6 +250,10 @@ impl<'a> ValidationLoss<'a> {
         watch: &Watch,
     ) -> Result<Self> {
         let FoldRows { class, classes, trained, folds } = *rows;
+        let history = watch.records().then(|| {
+            let key = Key::new("validation loss").numbers(x.as_slice()).places(class);
+            with_parameters(problems.in_key(key.places(&[classes, trained])), &initial, params)
+        });
         let trainer = match (params.landmarks, &problems) {
             (LandmarkChoice::Count(count), Problems::Folds(_)) => {
                 let among = &class[..trained];
@@ -223,12 +277,21 @@ impl<'a> ValidationLoss<'a> {
         };
         let variables = Variables::new(initial, params);
         let (loss, starts, slowest) = (params.loss(), Vec::new(), Duration::ZERO);
-        Ok(Self { trainer, problems, variables, loss, starts, last: None, slowest })
+        let (last, watch) = (None, watch.clone());
+        Ok(Self { trainer, problems, variables, loss, starts, last, slowest, watch, history })
     }
 
-    /// Over SVMs on landmarks, wherever their rows are.
-    pub fn of_svms(svms: LandmarkSvms<'a>, initial: Metric, params: &Svml) -> Self {
+    /// Over SVMs on landmarks, wherever their rows are; `rows` is what these are known by.
+    pub fn of_svms(
+        svms: LandmarkSvms<'a>,
+        rows: Option<Key>,
+        initial: Metric,
+        params: &Svml,
+    ) -> Self {
+        let with_svms = |rows: Key| svms.in_key(Key::new("validation loss of all").then(rows));
         Self {
+            history: rows.map(|rows| with_parameters(with_svms(rows), &initial, params)),
+            watch: svms.watch().clone(),
             trainer: Trainer::Landmarks(Box::new(svms)),
             problems: Problems::Folds(Vec::new()),
             variables: Variables::new(initial, params),
@@ -241,6 +304,7 @@ impl<'a> ValidationLoss<'a> {
 
     /// Starts the SVMs of the first evaluation from the support sets of others.
     pub fn start_from(&mut self, svms: Vec<BinarySvm>) {
+        self.history = self.history.map(|key| svms.iter().fold(key, |key, svm| svm.in_key(key)));
         self.starts = svms;
     }
 
@@ -279,21 +343,53 @@ impl Objective for ValidationLoss<'_> {
         let Ok((metric, cost)) = self.variables.decode(theta) else {
             return Ok(f64::INFINITY);
         };
-        let starts = self.last.as_ref().map_or(&self.starts, |last| &last.evaluation.svms);
-        let evaluated = self.trainer.evaluate(&metric, &self.problems, cost, self.loss, starts);
-        let mut evaluation = match evaluated {
-            // L is so large that rounding hides which rows are close: too far.
-            Err(Error::NotPositiveDefinite { .. }) => return Ok(f64::INFINITY),
-            evaluated => evaluated?,
+        self.history = self.history.map(|before| before.numbers(theta));
+        let known = self.watch.recall(self.history).filter(|known| self.trainer.go_back_to(known));
+        let outcome = match known {
+            Some(known) => known,
+            None => {
+                let outcome = self.outcome(&metric, cost, started)?;
+                self.watch.record(self.history, &outcome, started)?;
+                outcome
+            }
         };
+        self.slowest =
+            self.slowest.max(Duration::try_from_secs_f64(outcome.seconds).unwrap_or_default());
+        // L is so large that rounding hides which rows are close: too far.
+        let Some(mut evaluation) = outcome.evaluation else { return Ok(f64::INFINITY) };
+        if let Trainer::Landmarks(svms) = &self.trainer {
+            evaluation.svms = (0..svms.count()).map(|p| svms.svm(p)).collect();
+        }
         evaluation.loss += self.variables.regularise(&metric, &mut evaluation.d_metric);
         let Evaluation { loss, d_log_cost, d_metric, .. } = &evaluation;
         self.variables.encode(&metric, d_metric, theta, *d_log_cost, gradient);
         let loss = *loss;
         self.last = Some(Point { theta: theta.to_vec(), metric, cost, evaluation });
-        self.slowest = self.slowest.max(started.elapsed());
         Ok(loss)
     }
+}
+
+impl ValidationLoss<'_> {
+    /// Evaluates the criterion.
+    fn outcome(&mut self, metric: &Metric, cost: f64, started: Instant) -> Result<Outcome> {
+        let starts = self.last.as_ref().map_or(&self.starts, |last| &last.evaluation.svms);
+        let evaluated = self.trainer.evaluate(metric, &self.problems, cost, self.loss, starts);
+        let evaluation = match evaluated {
+            Err(Error::NotPositiveDefinite { .. }) => None,
+            evaluated => Some(self.problems.measured(evaluated?)),
+        };
+        let places = match &self.trainer {
+            Trainer::Landmarks(svms) => svms.places(),
+            Trainer::Exact(..) => Vec::new(),
+        };
+        Ok(Outcome { evaluation, places, seconds: started.elapsed().as_secs_f64() })
+    }
+}
+
+/// With where L starts and the parameters of learning, but for the limit on memory, which changes no bit once it is known
+/// how many landmarks there are.
+fn with_parameters(key: Key, initial: &Metric, params: &Svml) -> Key {
+    initial.in_key(key).with(&Svml { memory_limit: None, ..params.clone() })
 }
 
 /// The way between theta and (L, C).
