@@ -128,7 +128,7 @@ impl Watch {
         self.store.as_ref().zip(key).and_then(|(store, key)| store.recall(key))
     }
 
-    /// Records a result that was begun at some time.
+    /// Records a result that was begun at some time; unless memory ended meanwhile, so that it is none.
     pub(crate) fn record<T: Serialize>(
         &self,
         key: Option<Key>,
@@ -136,7 +136,10 @@ impl Watch {
         begun: Instant,
     ) -> Result<()> {
         match self.store.as_ref().zip(key) {
-            Some((store, key)) => store.record(key, value, begun.elapsed()),
+            Some((store, key)) => {
+                self.check_memory()?;
+                store.record(key, value, begun.elapsed())
+            }
             None => Ok(()),
         }
     }
