@@ -17,8 +17,9 @@ pub fn header() -> Header {
     Header {
         date: date(days),
         computer: format!(
-            "{}, {threads} threads, {} {}",
+            "{}, {threads} {}, {} {}",
             processor.unwrap_or_else(|| "unknown processor".to_owned()),
+            if threads == 1 { "thread" } else { "threads" },
             std::env::consts::OS,
             std::env::consts::ARCH
         ),
@@ -87,7 +88,7 @@ mod tests {
     #[test]
     fn a_header_has_every_part() {
         let header = header();
-        assert!(header.computer.contains("threads"), "{}", header.computer);
+        assert!(header.computer.contains(" thread"), "{}", header.computer);
         assert!(header.versions.starts_with("svml "), "{}", header.versions);
     }
 }

@@ -23,7 +23,7 @@
 //! |---|---|
 //! | [`Lines`] | curves, in panels side by side |
 //! | [`Dots`] | a value for each of many names, with intervals, linear or logarithmic |
-//! | [`Plane`] | the cells of a grid search and a path across them |
+//! | [`Plane`] | the cells of a grid search and paths across them |
 //!
 //! ```
 //! use svml::{Form, Generator, Model, Svml};
@@ -64,7 +64,7 @@ mod waterfall;
 
 pub use dots::{DotPanel, Dots, Mark};
 pub use lines::{Curve, CurvePanel, Lines};
-pub use plane::Plane;
+pub use plane::{Plane, PlanePath};
 #[cfg(feature = "png")]
 pub use png::DrawError;
 pub use svml::figures::{

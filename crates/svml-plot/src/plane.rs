@@ -1,10 +1,19 @@
-//! The plane of two positive parameters: what a grid search saw in its cells, and the path that descent
+//! The plane of two positive parameters: what grid searches saw in its cells, and the paths that descents
 //! took across it.
 
 use crate::Picture;
 use crate::axis::{Legend, Panel, Range, Ticks, number};
 use crate::style::tint;
 use crate::svg::{Anchor, Canvas, INK, Stroke};
+
+/// The path of one descent.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct PlanePath {
+    /// Its points, from the start.
+    pub points: Vec<(f64, f64)>,
+    /// The point that was kept.
+    pub kept: usize,
+}
 
 /// The figure as arrays.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -17,26 +26,27 @@ pub struct Plane {
     pub x: Vec<f64>,
     /// The grid along y, ascending.
     pub y: Vec<f64>,
-    /// Percentages in the cells, for each y all x.
+    /// Percentages in the cells, for each y all x; of several searches their mean.
     pub cells: Vec<Vec<f64>>,
-    /// The cell that the grid search chose, as indices into x and y.
-    pub chosen: (usize, usize),
-    /// The path, from its start.
-    pub path: Vec<(f64, f64)>,
-    /// The step of the path that was kept.
-    pub kept: usize,
-    /// What the path is.
+    /// The cell that each grid search chose, as indices into x and y.
+    pub chosen: Vec<(usize, usize)>,
+    /// The paths. A single one shows its steps; of several only the lines and the points that were kept are
+    /// drawn.
+    pub paths: Vec<PlanePath>,
+    /// What descended.
     pub path_name: String,
 }
 
 const PATH: Stroke = Stroke::solid("#d55e00", 2.2);
+/// One path of many.
+const THIN: Stroke = Stroke::solid("#e2965f", 0.9);
 const EDGE: Stroke = Stroke::solid("#1a1a1a", 0.8);
 
 impl Plane {
     /// Draws the plane under a title and a line of grey text.
     pub fn draw(&self, title: &str, note: &str) -> Picture {
         let (x_edges, y_edges) = (edges(&self.x), edges(&self.y));
-        let path = || self.path.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0);
+        let passed = || self.paths.iter().flat_map(|path| &path.points).filter(|p| positive(p));
         let along = |edges: &[f64], values: Vec<f64>| {
             let grid = Range::around(edges.iter().copied(), 0.0);
             let path = Range::around(values.into_iter().chain(edges.iter().copied()), 0.0);
@@ -52,8 +62,8 @@ impl Plane {
             top: 66.0,
             width: 500.0,
             height: 360.0,
-            x: along(&x_edges, path().map(|p| p.0.log10()).collect()),
-            y: along(&y_edges, path().map(|p| p.1.log10()).collect()),
+            x: along(&x_edges, passed().map(|p| p.0.log10()).collect()),
+            y: along(&y_edges, passed().map(|p| p.1.log10()).collect()),
         };
         let left = panel.left + panel.width + 20.0;
         let mut canvas = Canvas::new(left + 190.0, 486.0, title);
@@ -72,24 +82,8 @@ impl Plane {
                 canvas.text(at, &number(value, 1), 11.5, Anchor::Start);
             }
         }
-        let (c, r) = self.chosen;
-        if c < self.x.len() && r < self.y.len() {
-            let (x0, y0) = panel.at(x_edges[c], y_edges[r]);
-            let (x1, y1) = panel.at(x_edges[c + 1], y_edges[r + 1]);
-            let (w, h) = (x1 - x0 - 3.0, y0 - y1 - 3.0);
-            canvas.frame(x0 + 1.5, y1 + 1.5, w, h, Stroke::solid(INK, 2.4));
-        }
-        let points: Vec<(f64, f64)> = path().map(|p| panel.at(p.0.log10(), p.1.log10())).collect();
-        canvas.path(std::slice::from_ref(&points), PATH);
-        for &at in &points {
-            canvas.circle(at, 3.4, "#ffffff", PATH);
-        }
-        if let Some(&first) = points.first() {
-            square(&mut canvas, first);
-        }
-        if let Some(&kept) = points.get(self.kept) {
-            canvas.circle(kept, 6.0, PATH.colour, EDGE);
-        }
+        self.draw_choices(&mut canvas, &panel, &x_edges, &y_edges);
+        self.draw_paths(&mut canvas, &panel);
         let ticks = |values: &[f64]| -> Ticks {
             values.iter().map(|v| (v.log10(), v.to_string())).collect()
         };
@@ -99,22 +93,83 @@ impl Plane {
         Picture(canvas.finish())
     }
 
+    /// How often a cell was chosen.
+    fn times_chosen(&self, cell: (usize, usize)) -> usize {
+        self.chosen.iter().filter(|chosen| **chosen == cell).count()
+    }
+
+    /// A frame around the cell that was chosen most often, and how often each was if there were several
+    /// searches.
+    fn draw_choices(&self, canvas: &mut Canvas, panel: &Panel, x: &[f64], y: &[f64]) {
+        let all = || (0..self.y.len()).flat_map(|r| (0..self.x.len()).map(move |c| (c, r)));
+        let most = all().map(|cell| self.times_chosen(cell)).max().filter(|most| *most > 0);
+        let framed = all().find(|cell| Some(self.times_chosen(*cell)) == most);
+        for (c, r) in all() {
+            let (x0, y0) = panel.at(x[c], y[r]);
+            let (x1, y1) = panel.at(x[c + 1], y[r + 1]);
+            if framed == Some((c, r)) {
+                let (w, h) = (x1 - x0 - 3.0, y0 - y1 - 3.0);
+                canvas.frame(x0 + 1.5, y1 + 1.5, w, h, Stroke::solid(INK, 2.4));
+            }
+            let times = self.times_chosen((c, r));
+            if self.chosen.len() > 1 && times > 0 {
+                canvas.text((x1 - 8.0, y0 - 8.0), &format!("{times}\u{d7}"), 11.5, Anchor::End);
+            }
+        }
+    }
+
+    fn draw_paths(&self, canvas: &mut Canvas, panel: &Panel) {
+        let on_panel = |p: &(f64, f64)| panel.at(p.0.log10(), p.1.log10());
+        let several = self.paths.len() > 1;
+        for path in &self.paths {
+            let points: Vec<(f64, f64)> =
+                path.points.iter().filter(|p| positive(p)).map(on_panel).collect();
+            canvas.path(std::slice::from_ref(&points), if several { THIN } else { PATH });
+            if !several {
+                points.iter().for_each(|at| canvas.circle(*at, 3.4, "#ffffff", PATH));
+            }
+        }
+        let first = |path: &PlanePath| path.points.first().copied().filter(positive);
+        self.paths.iter().filter_map(first).for_each(|p| square(canvas, on_panel(&p)));
+        let kept = |path: &PlanePath| path.points.get(path.kept).copied().filter(positive);
+        for p in self.paths.iter().filter_map(kept) {
+            canvas.circle(on_panel(&p), if several { 4.0 } else { 6.0 }, PATH.colour, EDGE);
+        }
+    }
+
     fn legend(&self, canvas: &mut Canvas, mut legend: Legend) {
+        let several = self.paths.len() > 1;
         legend.entry(canvas, &self.path_name, |canvas, (x, y)| {
-            canvas.line((x - 12.0, y), (x + 12.0, y), PATH);
-            canvas.circle((x, y), 3.4, "#ffffff", PATH);
+            canvas.line((x - 12.0, y), (x + 12.0, y), if several { THIN } else { PATH });
+            if !several {
+                canvas.circle((x, y), 3.4, "#ffffff", PATH);
+            }
         });
-        legend.entry(canvas, "its start", square);
-        legend.entry(canvas, "the step that was kept", |canvas, at| {
-            canvas.circle(at, 6.0, PATH.colour, EDGE);
+        legend.entry(canvas, if several { "the start" } else { "its start" }, square);
+        let kept = if several { "the steps that were kept" } else { "the step that was kept" };
+        legend.entry(canvas, kept, |canvas, at| {
+            canvas.circle(at, if several { 4.0 } else { 6.0 }, PATH.colour, EDGE);
         });
         legend.next += 8.0;
-        legend.entry(canvas, "the grid's choice", |canvas, (x, y)| {
+        let choice = match self.chosen.len() {
+            0 | 1 => "the grid's choice",
+            _ => "the grid's choice most often",
+        };
+        legend.entry(canvas, choice, |canvas, (x, y)| {
             canvas.frame(x - 10.0, y - 7.0, 20.0, 14.0, Stroke::solid(INK, 2.4));
         });
         legend.note(canvas, "In the cells: error in %");
         legend.note(canvas, "by cross-validation");
+        if self.chosen.len() > 1 {
+            legend.note(canvas, "(mean), and how often");
+            legend.note(canvas, "the grid chose the cell");
+        }
     }
+}
+
+/// Whether a point has a place on logarithmic axes.
+fn positive(p: &(f64, f64)) -> bool {
+    p.0 > 0.0 && p.1 > 0.0
 }
 
 fn square(canvas: &mut Canvas, (x, y): (f64, f64)) {

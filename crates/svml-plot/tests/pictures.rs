@@ -9,7 +9,7 @@ use svml::learners::Nca;
 use svml::{Dataset, Form, Generator, GridSearch, Kernel, Matrix, Method, Model, Run, Svml};
 use svml_plot::{
     Confusion, Curve, CurvePanel, DotPanel, Dots, Draw, LearningCurve, Lines, Map, Mark,
-    MetricMatrix, Picture, Plane, PrecisionRecall, Relevance, Reliability, Roc, Trace,
+    MetricMatrix, Picture, Plane, PlanePath, PrecisionRecall, Relevance, Reliability, Roc, Trace,
 };
 use usvg::{Group, Node, Options, Tree};
 
@@ -423,12 +423,25 @@ fn pictures_of_a_study() {
         x: vec![0.1, 1.0, 10.0],
         y: vec![0.5, 1.0, 2.0],
         cells: vec![vec![20.0, 18.0, 19.0], vec![17.0, 16.5, 18.0], vec![21.0, 19.0, 20.0]],
-        chosen: (1, 1),
-        path: vec![(0.5, 1.0), (0.9, 1.3), (2.0, 4.0)],
-        kept: 1,
+        chosen: vec![(1, 1)],
+        paths: vec![PlanePath { points: vec![(0.5, 1.0), (0.9, 1.3), (2.0, 4.0)], kept: 1 }],
         path_name: "descent".to_owned(),
     };
-    check("plane", &plane.draw("A path across a grid", "A note"));
+    let one = plane.draw("A path across a grid", "A note");
+    check("plane", &one);
+    assert!(!one.svg().contains('\u{d7}'), "a single search needs no counts");
+    // The second path passes a place that logarithmic axes do not have.
+    let second = PlanePath { points: vec![(0.5, 1.0), (0.0, 1.0), (0.2, 0.8)], kept: 2 };
+    let several = Plane {
+        chosen: vec![(1, 1), (0, 1), (1, 1)],
+        paths: [plane.paths.clone(), vec![second]].concat(),
+        ..plane
+    };
+    let several = several.draw("Two paths across a grid", "Chosen by three searches");
+    check("plane-several", &several);
+    for (part, times) in [("2\u{d7}", 1), ("1\u{d7}", 1), ("steps that were kept", 1)] {
+        assert_eq!(several.svg().matches(part).count(), times, "{part}");
+    }
 }
 
 #[test]

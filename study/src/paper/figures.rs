@@ -1,24 +1,20 @@
-//! The figures: those of the results, and those of one split of credit.
+//! The figures: those of the results, those of several splits of credit, and the maps of one of them.
 
 use std::fs;
 use std::path::Path;
 
-use svml::internals::folds::random_split;
-use svml::internals::grid_search::grid_search;
+use svml::internals::UCI_SETS;
 use svml::internals::loss::Loss;
-use svml::internals::{UCI_SETS, UciSet, Watch};
-use svml::{Dataset, Form, GridSearch, Method, Model, Surrogate, Svml};
-use svml_plot::{Curve, CurvePanel, DotPanel, Dots, Draw, Lines, Map, Mark, Picture, Plane};
+use svml::{Dataset, Model, Surrogate};
+use svml_plot::{
+    Curve, CurvePanel, DotPanel, Dots, Draw, Lines, Map, Mark, Picture, Plane, PlanePath,
+};
 
 use crate::jobs::Table;
 
 use super::cells::{Cell, row};
-use super::descent::{Path as Descent, Rows, Seen, path, plain};
+use super::credit::{self, Credit, Split, svml_of_rank, two_components};
 use super::plan::{FIRST_SEED, METHODS, REFERENCE, SKLEARN};
-
-/// Step of the plain descent, and how many.
-const RATE: f64 = 0.5;
-const STEPS: usize = 400;
 
 fn write(folder: &Path, name: &str, picture: &Picture) -> Result<(), String> {
     let path = folder.join(format!("{name}.svg"));
@@ -43,32 +39,26 @@ pub fn of_results(table: &Table, folder: &Path) -> Result<(), String> {
     write(folder, "figure-6-differences", &differences(table).draw(title, note))
 }
 
-/// Figures 2, 4 and 5, of the first split of credit.
-pub fn of_credit(data: &Path, folder: &Path) -> Result<(), String> {
-    let failed = |e: svml::Error| format!("credit: {e}");
-    let set = UciSet::named("credit").map_err(failed)?;
-    let all = set.read(&set.in_folder(data)).map_err(failed)?;
-    let (train, test) = random_split(all.rows(), FIRST_SEED);
-    let (train, test) = (all.select(&train), all.select(&test));
-    let rows = Rows::new(&train, &test, Svml::paper().seed);
-
-    let seen = plain(&rows, &Svml::paper(), RATE, STEPS).map_err(failed)?;
+/// Figures 2 and 5, from what was measured on the splits of credit; without any they stay as they are.
+pub fn of_credit(credit: &Credit, folder: &Path) -> Result<(), String> {
+    let Some(first) = credit.splits.first() else { return Ok(()) };
+    let count = credit.splits.len();
     let note = format!(
-        "Plain descent on credit, {STEPS} steps of {RATE} times the gradient; the kept one is best on the rows for early stopping"
+        "Credit, mean of {count} splits; plain descent, {} steps of {} times the gradient",
+        credit::STEPS,
+        credit::RATE
     );
-    write(
-        folder,
-        "figure-2-descent",
-        &descent(&seen).draw("Loss and errors, step by step", &note),
-    )?;
+    let title = "Loss and errors, step by step";
+    write(folder, "figure-2-descent", &descent(credit).draw(title, &note))?;
+    let note = format!("Credit, {count} splits; every path starts at the same point");
+    let title = "C and width: the grid, and the paths of SVML-Sphere";
+    write(folder, "figure-5-plane", &plane(credit, first).draw(title, &note))
+}
 
-    maps(&train, &test, folder)?;
-
-    let plane = plane(&rows).map_err(failed)?;
-    let steps = plane.path.len() - 1;
-    let note = format!("Credit. The grid trains 100 SVMs; the path has {steps} steps");
-    let title = "C and width: the grid, and the path of SVML-Sphere";
-    write(folder, "figure-5-plane", &plane.draw(title, &note))
+/// Figure 4, of the first split of credit.
+pub fn maps(data: &Path, folder: &Path) -> Result<(), String> {
+    let [train, test] = credit::parts(data, FIRST_SEED)?;
+    draw_maps(&train, &test, folder)
 }
 
 fn surrogate() -> Lines {
@@ -90,40 +80,40 @@ fn surrogate() -> Lines {
     Lines { panels: vec![panel] }
 }
 
-fn descent(Descent { steps, kept }: &Descent) -> Lines {
-    let curve = |name: &str, value: &dyn Fn(&Seen) -> f64| Curve {
+/// Means over the splits, step by step.
+fn descent(credit: &Credit) -> Lines {
+    let steps = credit.splits.first().map_or(&[][..], |split| &split.plain.step);
+    let curve = |name: &str, times: f64, of: &dyn Fn(&Split) -> &Vec<f64>| Curve {
         name: name.to_owned(),
-        points: steps.iter().enumerate().map(|(k, seen)| (k as f64, value(seen))).collect(),
+        points: (steps.iter().enumerate())
+            .map(|(k, &step)| (step as f64, times * credit.mean(|split| of(split)[k]).mean))
+            .collect(),
     };
-    let error = |part: usize| move |seen: &Seen| 100.0 * seen.errors[part];
     let panel = |y_label: &str, percent_y: bool, curves: Vec<Curve>| CurvePanel {
         x_label: "step".to_owned(),
         y_label: y_label.to_owned(),
         whole_x: true,
         percent_y,
         curves,
-        mark: Some((*kept as f64, "kept".to_owned())),
+        mark: None,
     };
     let errors = vec![
-        curve("training", &error(0)),
-        curve("validation", &error(1)),
-        curve("test", &error(2)),
+        curve("training", 100.0, &|split| &split.plain.training),
+        curve("validation", 100.0, &|split| &split.plain.validation),
+        curve("test", 100.0, &|split| &split.plain.test),
     ];
-    let loss = vec![curve("loss", &|seen| seen.loss)];
+    let loss = vec![curve("loss", 1.0, &|split| &split.plain.loss)];
     Lines { panels: vec![panel("loss", false, loss), panel("error", true, errors)] }
 }
 
-fn maps(train: &Dataset, test: &Dataset, folder: &Path) -> Result<(), String> {
+fn draw_maps(train: &Dataset, test: &Dataset, folder: &Path) -> Result<(), String> {
     let failed = |e: svml::Error| format!("credit: {e}");
     let labels: Vec<String> = train.y().iter().map(|&c| train.classes()[c].clone()).collect();
-    let svml =
-        |rank: usize| Model::fit(train, Svml { form: Form::Rank(rank).into(), ..Svml::paper() });
     let error = |model: &Model| -> Result<String, String> {
         Ok(format!("test error {:.1} %", 100.0 * model.error_rate(test).map_err(failed)?))
     };
-    let usual: Method = "pca:rank=2".parse().map_err(failed)?;
-    let usual = Model::fit(train, usual).map_err(failed)?;
-    let plane = svml(2).map_err(failed)?;
+    let usual = two_components(train).map_err(failed)?;
+    let plane = svml_of_rank(2, train).map_err(failed)?;
     for (name, model, words) in [
         ("figure-4-svml", &plane, "Credit by SVML of rank 2"),
         ("figure-4-pca", &usual, "Credit by two principal components and a grid"),
@@ -131,7 +121,7 @@ fn maps(train: &Dataset, test: &Dataset, folder: &Path) -> Result<(), String> {
         let map = Map::new(model, train.x(), Some(&labels)).map_err(failed)?;
         write(folder, name, &map.draw(&format!("{words}: {}", error(model)?)))?;
     }
-    let space = svml(3).map_err(failed)?;
+    let space = svml_of_rank(3, train).map_err(failed)?;
     for [a, b] in [[0, 1], [0, 2], [1, 2]] {
         let map = Map::along(&space, train.x(), Some(&labels), [a, b]).map_err(failed)?;
         let (a, b) = (a + 1, b + 1);
@@ -141,37 +131,23 @@ fn maps(train: &Dataset, test: &Dataset, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn plane(rows: &Rows) -> svml::Result<Plane> {
-    let sample = rows.sample()?;
-    let d = sample.features() as f64;
-    let grid = GridSearch::default();
-    let selected = grid_search(&sample, &grid, &Watch::default())?;
-    let relative_width = |inverse: f64| (inverse.powi(2) * d).recip();
-    let (mut widths, mut costs) = (grid.widths, grid.costs);
-    widths.sort_by(f64::total_cmp);
-    costs.sort_by(f64::total_cmp);
-    // The library has the widest first.
-    let cells: Vec<Vec<f64>> = (0..widths.len())
-        .rev()
-        .map(|w| (0..costs.len()).map(|c| 100.0 * selected.errors[(w, c)]).collect())
-        .collect();
-    let nearest = |values: &[f64], value: f64| {
-        let distance = |k: &usize| (values[*k] / value).ln().abs();
-        (0..values.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
+fn plane(credit: &Credit, first: &Split) -> Plane {
+    let (x, y) = (first.grid.costs.clone(), first.grid.widths.clone());
+    let cell = |w: usize, c: usize| 100.0 * credit.mean(|split| split.grid.errors[w][c]).mean;
+    let path = |split: &Split| PlanePath {
+        points: split.sphere.cost.iter().copied().zip(split.sphere.width.iter().copied()).collect(),
+        kept: split.sphere.kept,
     };
-    let width = relative_width(selected.metric.values()[0]);
-    let Descent { steps, kept } = path(rows, Form::Sphere, &Svml::paper())?;
-    Ok(Plane {
+    Plane {
         x_label: "C".to_owned(),
         y_label: "sigma\u{b2} / d".to_owned(),
-        chosen: (nearest(&costs, selected.cost), nearest(&widths, width)),
-        x: costs,
-        y: widths,
-        cells,
-        kept,
-        path: steps.iter().map(|s| (s.cost, relative_width(s.metric.values()[0]))).collect(),
+        cells: (0..y.len()).map(|w| (0..x.len()).map(|c| cell(w, c)).collect()).collect(),
+        x,
+        y,
+        chosen: credit.splits.iter().map(|split| split.grid.chosen).collect(),
+        paths: credit.splits.iter().map(path).collect(),
         path_name: "SVML-Sphere".to_owned(),
-    })
+    }
 }
 
 fn times(table: &Table) -> Dots {

@@ -1,12 +1,14 @@
 //! The paper's study: its tables and figures, measured anew.
 
 mod cells;
+mod credit;
 mod descent;
 mod figures;
 mod plan;
 mod printed;
 mod readme;
 mod report;
+mod verdict;
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,9 +22,14 @@ use crate::computer;
 use crate::jobs::{Job, Results, Table};
 use crate::methods;
 
+use credit::Credit;
+
 #[cfg(test)]
 pub use plan::METHODS;
 pub use plan::{Scope, Shard};
+
+/// What study/sklearn_times.py writes.
+const SKLEARN_FILE: &str = "sklearn.jsonl";
 
 /// What to do.
 #[derive(Debug)]
@@ -31,7 +38,7 @@ pub struct Options {
     pub data: PathBuf,
     /// Results files: the first is appended to, the report is made of all.
     pub results: Vec<PathBuf>,
-    /// Folder of the results file if none is named.
+    /// Folder of the results files if none is named, and of what was seen of credit.
     pub folder: PathBuf,
     /// The report.
     pub out: PathBuf,
@@ -55,7 +62,13 @@ pub fn run(options: Options) -> Result<(), String> {
     if results.is_empty() {
         let name = shard.map_or_else(|| "paper.jsonl".to_owned(), Shard::file);
         results.push(folder.join(name));
+        // Another program's results stand beside ours where they were measured.
+        let other = folder.join(SKLEARN_FILE);
+        if shard.is_none() && other.exists() {
+            results.push(other);
+        }
     }
+    let seen_of_credit = folder.join(credit::FILE);
     if !report_only {
         let plan = plan::plan(&scope);
         let plan = match shard {
@@ -71,10 +84,14 @@ pub fn run(options: Options) -> Result<(), String> {
         }
     }
     let table = Table::read(&results)?;
-    write(&table, &out, &figures)?;
+    let credit = match report_only {
+        true => Credit::read(&seen_of_credit)?,
+        false => Credit::measure(&data, &seen_of_credit, scope.splits)?,
+    };
+    write(&table, &credit, &out, &figures)?;
     print!("{}", report::aims(&table));
     readme::update(&table, &readme)?;
-    if report_only { Ok(()) } else { figures::of_credit(&data, &figures) }
+    if report_only { Ok(()) } else { figures::maps(&data, &figures) }
 }
 
 fn measure(plan: &[Job], data: &Path, results: &Path) -> Result<(), String> {
@@ -114,7 +131,7 @@ pub fn split_as_json(data: &Path, set: &str, split: u64) -> Result<String, Strin
     Ok(serde_json::json!({ "seed": seed, "train": part(&train), "test": part(&test) }).to_string())
 }
 
-fn write(table: &Table, out: &Path, figures: &Path) -> Result<(), String> {
+fn write(table: &Table, credit: &Credit, out: &Path, figures: &Path) -> Result<(), String> {
     if table.all().next().is_none() {
         return Err("the results files are empty".to_owned());
     }
@@ -122,8 +139,9 @@ fn write(table: &Table, out: &Path, figures: &Path) -> Result<(), String> {
     if let Some(folder) = out.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    fs::write(out, report::report(table)).map_err(failed)?;
-    figures::of_results(table, figures)
+    fs::write(out, report::report(table, credit)).map_err(failed)?;
+    figures::of_results(table, figures)?;
+    figures::of_credit(credit, figures)
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn the_report_says_what_the_results_say() {
     )
     .unwrap();
     let table = Table::read(&[path]).unwrap();
-    let text = report::report(&table);
+    let text = report::report(&table, &Credit::default());
     for part in [
         "2001-02-03: a computer; scikit-learn 1",
         "5473 (paper 5743)",
@@ -119,8 +119,11 @@ fn a_few_results_are_enough_for_a_report() {
     };
     fill(&path, &plan(&scope));
     let table = Table::read(&[path]).unwrap();
-    let text = report::report(&table);
+    let text = report::report(&table, &Credit::default());
     assert!(!text.contains("NaN"), "{text}");
     figures::of_results(&table, folder.path()).unwrap();
-    assert!(write(&Table::default(), &folder.path().join("out.md"), folder.path()).is_err());
+    assert!(
+        write(&Table::default(), &Credit::default(), &folder.path().join("out.md"), folder.path())
+            .is_err()
+    );
 }
