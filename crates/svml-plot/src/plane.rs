@@ -39,7 +39,7 @@ pub struct Plane {
 
 const PATH: Stroke = Stroke::solid("#d55e00", 2.2);
 /// One path of many.
-const THIN: Stroke = Stroke::solid("#e2965f", 0.9);
+const THIN: Stroke = Stroke::solid("#c9793f", 1.0);
 const EDGE: Stroke = Stroke::solid("#1a1a1a", 0.8);
 
 impl Plane {
@@ -153,16 +153,17 @@ impl Plane {
         legend.next += 8.0;
         let choice = match self.chosen.len() {
             0 | 1 => "the grid's choice",
-            _ => "the grid's choice most often",
+            _ => "chosen most often",
         };
         legend.entry(canvas, choice, |canvas, (x, y)| {
             canvas.frame(x - 10.0, y - 7.0, 20.0, 14.0, Stroke::solid(INK, 2.4));
         });
         legend.note(canvas, "In the cells: error in %");
-        legend.note(canvas, "by cross-validation");
         if self.chosen.len() > 1 {
-            legend.note(canvas, "(mean), and how often");
-            legend.note(canvas, "the grid chose the cell");
+            legend.note(canvas, "by cross-validation (mean);");
+            legend.note(canvas, "times that the grid chose it");
+        } else {
+            legend.note(canvas, "by cross-validation");
         }
     }
 }

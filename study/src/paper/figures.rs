@@ -112,8 +112,8 @@ fn draw_maps(train: &Dataset, test: &Dataset, folder: &Path) -> Result<(), Strin
     let error = |model: &Model| -> Result<String, String> {
         Ok(format!("test error {:.1} %", 100.0 * model.error_rate(test).map_err(failed)?))
     };
-    let usual = two_components(train).map_err(failed)?;
-    let plane = svml_of_rank(2, train).map_err(failed)?;
+    let usual = two_components(train, FIRST_SEED).map_err(failed)?;
+    let plane = svml_of_rank(2, train, FIRST_SEED).map_err(failed)?;
     for (name, model, words) in [
         ("figure-4-svml", &plane, "Credit by SVML of rank 2"),
         ("figure-4-pca", &usual, "Credit by two principal components and a grid"),
@@ -121,7 +121,7 @@ fn draw_maps(train: &Dataset, test: &Dataset, folder: &Path) -> Result<(), Strin
         let map = Map::new(model, train.x(), Some(&labels)).map_err(failed)?;
         write(folder, name, &map.draw(&format!("{words}: {}", error(model)?)))?;
     }
-    let space = svml_of_rank(3, train).map_err(failed)?;
+    let space = svml_of_rank(3, train, FIRST_SEED).map_err(failed)?;
     for [a, b] in [[0, 1], [0, 2], [1, 2]] {
         let map = Map::along(&space, train.x(), Some(&labels), [a, b]).map_err(failed)?;
         let (a, b) = (a + 1, b + 1);

@@ -50,10 +50,10 @@ fn tables(table: &Table) -> String {
     let titles = COLUMNS.map(|(_, title)| title).join(" | ");
     let mut text = format!(
         "## On the paper's data sets\n\nTest error in percent, ± standard error, and processor seconds of a fit{}. [docs/study.md](docs/study.md) has all methods, the \
-         paper's numbers beside ours, and the computer.{}\n\n\
+         paper's numbers beside ours, and the computer.\n\n{}\
          | data | splits | {titles} | seconds: {titles} | scikit-learn's grid |\n|{}\n",
         if all { "" } else { ", so far" },
-        sentence(table).map_or(String::new(), |verdict| format!(" {verdict}")),
+        sentence(table).map_or(String::new(), |verdict| verdict + "\n\n"),
         "---|".repeat(2 * COLUMNS.len() + 3)
     );
     for (set, facts) in UCI_SETS.iter().enumerate() {

@@ -127,3 +127,110 @@ fn a_few_results_are_enough_for_a_report() {
             .is_err()
     );
 }
+
+/// The words follow the numbers: made-up results in which SVML is far better than the grid everywhere, then
+/// the same with one set on which it is worse, then with no difference at all.
+#[test]
+fn the_verdict_follows_the_results() {
+    let of = |svml: &dyn Fn(&str) -> f64| {
+        let shifted = |job: &Job| {
+            let noise = if job.method == "svml" { 1e-4 * (job.seed % 3) as f64 } else { 0.0 };
+            let shift = if job.method == "svml" { svml(&job.data) } else { 0.0 };
+            Measured { error: 0.2 + noise + shift, ..made_up(job) }
+        };
+        let table = Table::of(small_plan().iter().map(shifted));
+        let text = verdict::verdict(&table, &Credit::default());
+        let sentence = verdict::sentence(&table).unwrap();
+        (text.lines().find(|line| line.starts_with("**The paper")).unwrap().to_owned(), sentence)
+    };
+    let (lead, sentence) = of(&|_| -0.02);
+    assert!(lead.contains("headline holds up here") && lead.contains("less often than"), "{lead}");
+    assert!(lead.contains("cmc, page and gamma, worse on none"), "{lead}");
+    assert!(sentence.contains("holds up here") && sentence.contains("-1.99"), "{sentence}");
+    let (lead, _) = of(&|set| if set == "page" { 0.02 } else { -0.02 });
+    assert!(lead.contains("does not hold up here") && lead.contains("worse on page"), "{lead}");
+    // With the noise alone SVML errs more often, by a hundredth of a point.
+    let (lead, sentence) = of(&|_| 0.0);
+    assert!(
+        lead.contains("does not hold up here") && lead.contains("20.01 against 20.00"),
+        "{lead}"
+    );
+    assert!(sentence.contains("does not hold up"), "{sentence}");
+}
+
+#[test]
+fn every_reason_is_given_once() {
+    let text = report::report(&Table::of(small_plan().iter().map(made_up)), &Credit::default());
+    let section =
+        text.split("### Cells that differ").nth(1).unwrap().split("\n## ").next().unwrap();
+    let lines: Vec<&str> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    let reasons: std::collections::HashSet<&str> =
+        lines.iter().filter_map(|line| line.split(" | ").next()).collect();
+    assert!(lines.len() > 3 && reasons.len() == lines.len(), "{section}");
+    // All cells of the text are in the table.
+    let counts = lines.iter().filter_map(|line| line.split(" | ").nth(1)?.parse::<usize>().ok());
+    let marked = format!("\n\n{} of ", counts.sum::<usize>());
+    assert!(section.contains(&marked), "{section}");
+}
+
+/// What was seen of credit comes back from its file, and page and figures have it.
+#[test]
+fn splits_of_credit_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let data =
+        |seed| svml::Generator { rows: 80, seed, ..Default::default() }.generate().unwrap().data;
+    let splits = (0..2).map(|k| credit::split(FIRST_SEED + k, &data(k), &data(9)).unwrap());
+    let seen = Credit { headers: vec![computer::header()], splits: splits.collect() };
+    let path = folder.path().join("deep/credit.jsonl");
+    seen.write(&path).unwrap();
+    let read = Credit::read(&path).unwrap();
+    assert_eq!(format!("{read:?}"), format!("{seen:?}"));
+    assert!(Credit::read(&folder.path().join("none")).unwrap().splits.is_empty());
+    let first = &read.splits[0];
+    assert_eq!((first.plain.step.len(), first.plain.step[80]), (81, 400));
+    assert!(first.plain.loss[80] < first.plain.loss[0], "{:?}", first.plain.loss);
+    // The start of the paths: sigma^2 = d.
+    assert_eq!(first.sphere.width[0], 1.0);
+
+    let text = report::report(&Table::of(small_plan().iter().map(made_up)), &read);
+    for part in [
+        "for figures 2 and 5",
+        "Mean of 2 splits",
+        "On the mean of 2 splits",
+        "2 splits. The grid trains 100",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("NaN"), "{text}");
+    figures::of_credit(&read, folder.path()).unwrap();
+    let figure = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(figure("figure-2-descent.svg").contains("mean of 2 splits"));
+    assert!(figure("figure-5-plane.svg").contains("steps that were kept"));
+}
+
+/// Another program's results are taken where they lie beside ours.
+#[test]
+fn scikit_learns_results_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(&folder.path().join("paper.jsonl"), &small_plan());
+    let other = Job { data: "haber".to_owned(), seed: FIRST_SEED, method: SKLEARN.to_owned() };
+    fill(&folder.path().join("sklearn.jsonl"), &[other]);
+    let out = folder.path().join("study.md");
+    run(Options {
+        data: folder.path().join("no data"),
+        results: Vec::new(),
+        folder: folder.path().to_owned(),
+        out: out.clone(),
+        figures: folder.path().to_owned(),
+        readme: folder.path().join("none"),
+        shard: None,
+        report_only: true,
+        scope: Scope::default(),
+    })
+    .unwrap();
+    let text = fs::read_to_string(out).unwrap();
+    let times = text.split("## Time").nth(1).unwrap();
+    let line =
+        times.lines().find(|line| line.starts_with("| scikit-learn, 5-fold grid |")).unwrap();
+    assert!(!line.starts_with("| scikit-learn, 5-fold grid | -"), "{line}");
+}
