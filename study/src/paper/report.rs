@@ -425,7 +425,7 @@ fn figure_6(table: &Table) -> String {
         let found = row(table, method).into_iter().zip(&reference).filter_map(|(a, b)| a.minus(b));
         let found: Vec<f64> = found.filter(|d| d.is_significant()).map(|d| d.mean.mean).collect();
         let left = found.iter().filter(|mean| **mean < 0.0).count();
-        format!("left of it on {left} sets and right of it on {}", found.len() - left)
+        format!("left of it on {left} of the sets and right of it on {}", found.len() - left)
     };
     let seen = format!(
         "Every dot is the mean over the splits of one set of the difference from the Euclidean SVM with 5 folds, with its 95 % \
@@ -581,7 +581,10 @@ fn seen_in_figure_5(credit: &Credit) -> String {
     let grid = &split.grid;
     let cells = (0..grid.widths.len()).flat_map(|w| (0..grid.costs.len()).map(move |c| (w, c)));
     let cells = cells.map(|(w, c)| (w, c, credit.mean(|split| split.grid.errors[w][c]).mean));
-    let best = cells.min_by(|a, b| a.2.total_cmp(&b.2)).unwrap_or((0, 0, f64::NAN));
+    let cells: Vec<(usize, usize, f64)> = cells.collect();
+    let lowest = cells.iter().min_by(|a, b| a.2.total_cmp(&b.2));
+    let best = lowest.copied().unwrap_or((0, 0, f64::NAN));
+    let near = cells.iter().filter(|cell| cell.2 <= best.2 + 0.005).count();
     let kept = |split: &credit::Split| split.sphere.test[split.sphere.kept];
     let mean_log = |of: fn(&credit::Sphere) -> &Vec<f64>| {
         credit.mean(|split| of(&split.sphere)[split.sphere.kept].ln()).mean.exp()
@@ -589,14 +592,15 @@ fn seen_in_figure_5(credit: &Credit) -> String {
     let steps = credit.mean(|split| split.sphere.cost.len() as f64 - 1.0).mean;
     format!(
         "{count} splits. The grid trains {} SVMs on each; the descent, which starts at C = {:.1} and sigma^2 = d, takes {steps:.1} steps on the \
-         mean. The cells of the grid are flat around the best one (C = {}, sigma^2 = {} d, {:.1} %), and its choice differs from split to \
-         split. The steps that were kept are around C = {:.1}, sigma^2 = {:.1} d; where a path goes on, early stopping took it \
+         mean. The cell with the lowest error is that of C = {} and sigma^2 = {} d, with {:.1} %; {near} of the {} cells are within half a point \
+         of it, and the grid's choice differs from split to split. The steps that were kept are around C = {:.1}, sigma^2 = {:.1} d; where a path goes on, early stopping took it \
          back. From the start to the step that was kept the test error {}.",
         5 * grid.widths.len() * grid.costs.len(),
         split.sphere.cost[0],
         grid.costs[best.1],
         grid.widths[best.0],
         100.0 * best.2,
+        cells.len(),
         mean_log(|sphere| &sphere.cost),
         mean_log(|sphere| &sphere.width),
         moves(
