@@ -114,11 +114,11 @@ pub struct TrainingData {
     /// The data: a file, - for standard input, or uci:NAME
     pub data: String,
     /// Column that holds the classes, by its name or its number from 1 [default: the last]
-    #[arg(long, value_name = "COL")]
+    #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub target: Option<String>,
     /// Column, by its name or its number from 1, that says which rows belong together, such as those of one patient: all
     /// rows of a group are in the same fold, and on the same side of a split. It is no feature
-    #[arg(long, value_name = "COL")]
+    #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub groups: Option<String>,
     /// What to do with missing values: refuse them, drop (leave out such rows) or impute (the mean of a column
     /// of numbers, the most frequent category of the others)
@@ -131,14 +131,14 @@ pub struct TrainingData {
     #[arg(long, value_parser = parsed::<Categories>, default_value = "auto", value_name = "HOW")]
     pub categories: Categories,
     /// Columns to leave out, by names or numbers from 1, separated by commas. Rows to predict may have them or not
-    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLS", value_delimiter = ',', allow_negative_numbers = true)]
     pub drop: Vec<String>,
     /// The only columns to learn from, by names or numbers from 1, separated by commas. They are used even if they look
     /// like identifiers
-    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLS", value_delimiter = ',', allow_negative_numbers = true)]
     pub only: Vec<String>,
     /// Columns, by names or numbers from 1, separated by commas, to use even if they look like identifiers
-    #[arg(long = "use", value_name = "COLS", value_delimiter = ',')]
+    #[arg(long = "use", value_name = "COLS", value_delimiter = ',', allow_negative_numbers = true)]
     pub use_anyway: Vec<String>,
     /// How the file is read.
     #[command(flatten)]

@@ -1,12 +1,13 @@
 //! Standard output, standard error, and Ctrl-C.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use svml::internals::{clock, duration};
+use svml::internals::{clock, duration, is_control};
 use svml::{Activity, Standing};
 
 use crate::args::Global;
@@ -81,7 +82,7 @@ impl Console {
 
     fn always(&self, text: &str) {
         // A closed standard error is no reason to fail.
-        let _ = writeln!(std::io::stderr(), "{text}");
+        let _ = writeln!(std::io::stderr(), "{}", clean(text));
     }
 
     /// A message, unless quiet.
@@ -95,13 +96,13 @@ impl Console {
     pub fn warn(&self, text: &str) {
         if !self.quiet {
             let mark = if self.colour { "\x1b[1;33mwarning:\x1b[0m" } else { "warning:" };
-            self.always(&format!("{mark} {text}"));
+            let _ = writeln!(std::io::stderr(), "{mark} {}", clean(text));
         }
     }
 
     /// The error that ends the program.
     pub fn error(text: &str) {
-        let _ = writeln!(std::io::stderr(), "svml: {text}");
+        let _ = writeln!(std::io::stderr(), "svml: {}", clean(text));
     }
 
     /// Progress of reading a file of so many bytes: a bar on a terminal if the file is large, nothing elsewhere.
@@ -312,13 +313,30 @@ impl Drop for Progress {
     }
 }
 
-/// Writes to standard output; a reader that has gone away is [`Failure::Closed`].
-pub fn print(text: &str) -> Outcome {
-    print_bytes(text.as_bytes())
+/// A text without characters that a terminal would obey: names of classes and columns come from files, and these from
+/// anywhere. Lines and tabs stay.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| is_control(c) && !matches!(c, '\n' | '\t');
+    match text.contains(obeyed) {
+        true => text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect(),
+        false => Cow::Borrowed(text),
+    }
 }
 
-/// As [`print`].
+/// Writes a text for people to standard output; a reader that has gone away is [`Failure::Closed`].
+pub fn print(text: &str) -> Outcome {
+    write_all(clean(text).as_bytes())
+}
+
+/// Writes a result to standard output as it is, unless that is a terminal.
 pub fn print_bytes(bytes: &[u8]) -> Outcome {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if std::io::stdout().is_terminal() => print(text),
+        _ => write_all(bytes),
+    }
+}
+
+fn write_all(bytes: &[u8]) -> Outcome {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
@@ -332,6 +350,13 @@ pub fn print_bytes(bytes: &[u8]) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_comes_from_files() {
+        let text = "a\tb\n\u{1b}]0;pwned\u{7}\u{9b}31m\r\u{202e}c";
+        assert_eq!(clean(text), "a\tb\n\u{fffd}]0;pwned\u{fffd}\u{fffd}31m\u{fffd}\u{fffd}c");
+        assert!(matches!(clean("plain \u{e9}\n"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn reading_in_words() {

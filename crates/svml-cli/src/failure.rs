@@ -121,9 +121,8 @@ fn what(error: &Error) -> String {
         Error::Missing { row, column } => {
             format!("line {row}, column {column}: the value is missing")
         }
-        Error::OutOfRange { row, column, value, limit } => format!(
-            "line {row}, column {column}: {value} is outside the range that is accepted, +-{limit:e}"
-        ),
+        // All errors of cells begin with their row, which is a line of the file here.
+        Error::OutOfRange { .. } => error.what().replacen("row", "line", 1),
         Error::UnseenCategory { row, column, value, known } => format!(
             "line {row}, column {column}: category '{value}' did not occur in the training data (known: {known})"
         ),
@@ -140,7 +139,10 @@ pub fn remedy_words(remedy: Remedy) -> String {
         }
         Remedy::DropMissing => "leave such rows out (--missing drop)",
         Remedy::SayNoHeader => "if the first row is data, give --no-header",
-        Remedy::GiveDelimiter => "if cells are separated by something else, give it by --delimiter",
+        Remedy::GiveDelimiter => {
+            "if cells are separated by something else, give it by --delimiter: comma, semicolon, tab or spaces; replace any other by one of these"
+        }
+        Remedy::FewerFolds => "add rows, or use fewer folds by --set folds=2",
         Remedy::AcceptNewCategories => {
             "correct it, or train with --categories onehot or --missing impute, which accept new categories"
         }

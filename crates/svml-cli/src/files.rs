@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use svml::data::{Format, NewRows, ReadOptions, Target};
-use svml::internals::{Input, Suspect, UciSet, read_text, write_atomically};
+use svml::internals::{Gaps, Input, Suspect, UciSet, read_text, write_atomically};
 use svml::{Dataset, Error, Model, Remark};
 use svml_plot::Picture;
 
@@ -27,6 +27,8 @@ pub struct Training {
     pub format: Option<Format>,
     /// Columns that look mistyped.
     pub suspects: Vec<Suspect>,
+    /// Missing values that were left out or are to be filled.
+    pub gaps: Gaps,
 }
 
 /// Rows for a model.
@@ -97,7 +99,8 @@ pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Fail
             )));
         }
         let data = set.read(&path).map_err(|e| Failure::with_file(&shown(&path), e))?;
-        return Ok(Training { name: args.data.clone(), data, format: None, suspects: Vec::new() });
+        let (suspects, gaps) = (Vec::new(), Gaps::default());
+        return Ok(Training { name: args.data.clone(), data, format: None, suspects, gaps });
     }
     let target = match &args.target {
         Some(column) => Target::Column(column.clone()),
@@ -120,7 +123,8 @@ pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Fail
 pub fn dataset(data: &str, options: &ReadOptions, console: &Console) -> Result<Training, Failure> {
     let (name, read) =
         read(data, options, console, |input| svml::internals::training(input, options))?;
-    Ok(Training { name, data: read.data, format: Some(read.format), suspects: read.suspects })
+    let svml::internals::Training { data, format, suspects, gaps } = read;
+    Ok(Training { name, data, format: Some(format), suspects, gaps })
 }
 
 /// Most columns that notes are about.

@@ -43,12 +43,20 @@ pub fn cell(text: &str) -> String {
     if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
+/// A name from data or from a model as people are told it: short, on one line, and nothing that a terminal would obey.
+pub use svml::internals::excerpt as name;
+
 fn listed<S: AsRef<str>>(items: &[S]) -> String {
     let mut list: Vec<&str> = items.iter().take(LISTED).map(AsRef::as_ref).collect();
     if items.len() > LISTED {
         list.push("...");
     }
     list.join(", ")
+}
+
+/// The first of some names, and whether there are more.
+pub fn listed_names(items: &[String]) -> String {
+    listed(&items.iter().take(LISTED + 1).map(|item| name(item)).collect::<Vec<_>>())
 }
 
 /// LIBSVM's accuracy in percent: six significant digits.
@@ -71,7 +79,7 @@ pub fn note_libsvm_labels(model: &Model, console: &Console) {
     let (numbers, own) = model.libsvm_labels();
     if !own {
         let pairs: Vec<String> = (numbers.iter().zip(model.classes()))
-            .map(|(number, class)| format!("{number} is {class}"))
+            .map(|(number, class)| format!("{number} is {}", name(class)))
             .collect();
         console.note(&format!("LIBSVM labels are integers: {}", pairs.join(", ")));
     }
@@ -160,7 +168,7 @@ fn most_relevant(model: &Model, count: usize) -> String {
     }
     let top: Vec<String> = (names.iter().zip(values).take(count))
         .filter(|(_, value)| *value > 0.0)
-        .map(|(name, value)| format!("{name} {}", percent(value)))
+        .map(|(feature, value)| format!("{} {}", name(feature), percent(value)))
         .collect();
     top.join(", ")
 }
@@ -370,19 +378,19 @@ fn svms(model: &Model) -> String {
 }
 
 /// Everything that is known of a model, for people.
-pub fn details(model: &Model, name: &str, by_feature: bool) -> String {
+pub fn details(model: &Model, file: &str, by_feature: bool) -> String {
     let report = model.report();
     let mut text = String::new();
     let mut line = |label: &str, value: &str| {
         let _ = writeln!(text, "{label:16} {value}");
     };
-    line("Model", name);
+    line("Model", file);
     line("Method", &method(report));
     line("Trained on", &format!("{} rows, {} features", report.rows, model.schema().width()));
     if let Some(columns) = left_out(model) {
         line("Left out", &columns);
     }
-    line("Classes", &listed(model.classes()));
+    line("Classes", &listed_names(model.classes()));
     for (label, value) in classifier_lines(model).into_iter().chain(learning_lines(model)) {
         line(label, &value);
     }
@@ -429,7 +437,7 @@ pub fn details(model: &Model, name: &str, by_feature: bool) -> String {
 fn classifier_lines(model: &Model) -> Vec<(&'static str, String)> {
     let count = model.support_rows().len();
     let counts: Vec<String> = (model.classes().iter().zip(model.support_counts()))
-        .map(|(class, count)| format!("{class} {count}"))
+        .map(|(class, count)| format!("{} {count}", name(class)))
         .collect();
     let listed_counts = listed(&counts);
     let support = match (on_landmarks(model), is_mean(model)) {
@@ -524,7 +532,7 @@ fn probabilities(model: &Model) -> Option<String> {
 fn left_out(model: &Model) -> Option<String> {
     let columns = model.schema().columns().iter();
     let named: Vec<String> = columns
-        .filter_map(|column| column.left_out().map(|why| format!("{} ({why})", column.name)))
+        .filter_map(|column| column.left_out().map(|why| format!("{} ({why})", name(&column.name))))
         .collect();
     (!named.is_empty()).then(|| listed(&named))
 }
@@ -533,7 +541,7 @@ fn left_out(model: &Model) -> Option<String> {
 fn bars(relevance: &Relevance) -> String {
     let Relevance { names, values, low, high, .. } = relevance;
     let shown = names.len().min(LISTED);
-    let short = |name: &str| name.chars().take(32).collect::<String>();
+    let short = |feature: &str| name(feature).chars().take(32).collect::<String>();
     let widest = names[..shown].iter().map(|name| short(name).chars().count()).max().unwrap_or(0);
     let largest = 100.0 * values.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
     let number = |share: f64| aligned(100.0 * share, largest);

@@ -210,3 +210,186 @@ fn tables_without_identifiers_keep_their_columns() {
     }
     assert!(count > 10, "{count}");
 }
+
+/// Forty rows of two numbers and a class, some of which are replaced.
+fn forty(replaced: &[(usize, &str)]) -> String {
+    let row = |i: usize| match replaced.iter().find(|(at, _)| *at == i) {
+        Some((_, row)) => format!("{row}\n"),
+        None => format!("{},{},{}\n", i * 7 % 13, i * 5 % 11, if i % 3 == 0 { "p" } else { "n" }),
+    };
+    "a,b,y\n".to_owned() + &(0..40).map(row).collect::<String>()
+}
+
+/// What training says, which must end with this code.
+fn said_of(table: &str, options: &[&str], code: i32) -> String {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", table);
+    let arguments = [&["train", "t.csv", "-o", "m", "--form", "sphere"], options].concat();
+    let run = sandbox.svml(&arguments).code(code);
+    run.err + &run.out
+}
+
+#[test]
+fn an_open_quote_is_named_by_its_line_and_swallows_nothing() {
+    for (row, words) in [
+        ("1,2,\"p", "t.csv: line 31: the quote of the cell '\"p\u{fffd}"),
+        ("1,\"2,p", "t.csv: line 31: the quote of the cell '\"2,p\u{fffd}"),
+        ("\"1\"2,2,p", "t.csv: line 31: the cell '\"1\"2' goes on after its closing quote"),
+        ("\"1\" \"2\",2,p", "t.csv: line 31: the cell '\"1\" \"2\"' goes on"),
+    ] {
+        let err = said_of(&forty(&[(29, row)]), &[], 3);
+        assert!(err.contains(words), "{row}: {err}");
+    }
+    // A quote further below closes the first; what follows it tells.
+    let err = said_of(&forty(&[(9, "1,\"2,p"), (29, "1,\"2\",p")]), &[], 3);
+    assert!(err.contains("t.csv: line 11: the cell "), "{err}");
+    // White space after a quote, doubled quotes and quotes within a cell are well.
+    let rows = [
+        (3, "\"1\" ,2,\"a\"\"b\""),
+        (4, " \"1\",2,\"a\"\"b\" "),
+        (5, "1,2,5\"n"),
+        (6, "\"1\",2,5\"n"),
+    ];
+    let err = said_of(&forty(&rows), &[], 0);
+    assert!(err.contains("classes in column y: 5\"n (2), a\"b (2), n"), "{err}");
+}
+
+#[test]
+fn columns_of_numbers_that_are_not_read_as_such_are_named() {
+    let table = |cell: &dyn Fn(usize) -> String, delimiter: &str| {
+        let row = |i: usize| {
+            let class = if i % 3 == 0 { "p" } else { "n" };
+            [cell(i), (i * 5 % 11).to_string(), class.to_owned()].join(delimiter) + "\n"
+        };
+        ["a", "b", "y\n"].join(delimiter) + &(0..60).map(row).collect::<String>()
+    };
+    let price = |i: usize| format!("${}", i % 29);
+    let err = said_of(&table(&price, ","), &[], 0);
+    let words = "warning: column a was read as text, although its cells look like numbers with a comma, a sign or a \
+                 unit, the first '$0' in line 2; if it should be numbers, write all of them like 1234.5";
+    assert!(err.contains(words), "{err}");
+    let thousands =
+        |i: usize| if i < 30 { format!("{}", 970 + i) } else { format!("1,{:03}", i - 30) };
+    let err = said_of(&table(&thousands, ";"), &[], 0);
+    assert!(
+        err.contains(
+            "column a: commas were read as decimal commas, but the first, '1,000' in line 32"
+        ),
+        "{err}"
+    );
+}
+
+#[test]
+fn what_was_missing_is_counted() {
+    let gaps: Vec<(usize, &str)> =
+        (0..12).map(|i| (3 * i + 1, if i < 4 { "?,NA,n" } else { "?,1,n" })).collect();
+    let table = forty(&gaps);
+    let err = said_of(&table, &["--missing", "drop"], 0);
+    assert!(
+        err.contains("12 of 40 rows left out because of missing values, in column a (12), b (4)\n"),
+        "{err}"
+    );
+    let err = said_of(&table, &["--missing", "impute"], 0);
+    assert!(err.contains("  missing values, which are filled, in column a (12), b (4)\n"), "{err}");
+    assert!(!said_of(&forty(&[]), &["--missing", "impute"], 0).contains("missing"));
+}
+
+#[test]
+fn a_terminal_obeys_no_name_of_a_class_or_column() {
+    let table =
+        forty(&[]).replace(",p\n", ",\u{1b}]0;pwned\u{7}\n").replace("a,b", "a\u{1b}[31m,\"b\nb\"");
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", &table);
+    let run = |arguments: &[&str]| {
+        let run = sandbox.svml(arguments).code(0);
+        run.err + &run.out
+    };
+    for (what, text) in [
+        ("train", run(&["train", "t.csv", "-o", "m", "--form", "diagonal"])),
+        ("show", run(&["show", "m"])),
+        ("evaluate", run(&["evaluate", "m", "t.csv"])),
+        ("explain", run(&["explain", "m", "t.csv", "--row", "1"])),
+    ] {
+        let control = |c: char| c.is_control() && c != '\n';
+        assert!(!text.contains(control), "{what}: {text:?}");
+        assert!(!text.contains("b\nb"), "{what}: {text}");
+        assert!(text.contains('\u{fffd}'), "{what}: {text}");
+    }
+    // What is written for programs is what it was.
+    assert!(run(&["predict", "m", "t.csv"]).contains("\u{1b}]0;pwned\u{7}"));
+}
+
+#[test]
+fn long_names_are_told_in_short() {
+    let long = "p".repeat(100_000);
+    let table =
+        forty(&[]).replace(",p\n", &format!(",{long}\n")).replace("a,b", &format!("{long},b"));
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", &table);
+    for arguments in [
+        &["train", "t.csv", "-o", "m", "--form", "diagonal"][..],
+        &["show", "m"],
+        &["evaluate", "m", "t.csv"],
+        &["explain", "m", "t.csv", "--row", "1"],
+        &["plot", "m", "t.csv", "--kind", "roc", "--class", "other", "-o", "a.svg"],
+    ] {
+        let run = sandbox.svml(arguments);
+        assert!(run.out.len() + run.err.len() < 5000, "{arguments:?}");
+        assert!((run.out + &run.err).contains("pppp..."), "{arguments:?}");
+    }
+}
+
+#[test]
+fn libsvm_files_that_are_not_quite_so_are_refused_as_such() {
+    let file = |label: fn(usize) -> String| -> String {
+        (0..40).map(|i| format!("{} 1:{}.5 2:-{i}\n", label(i), i % 7)).collect()
+    };
+    for (text, words) in [
+        (file(|i| format!("{} qid:{}", i % 2, i / 5)), "line 1: 'qid:0': queries are for ranking"),
+        (
+            file(|i| ["p", "n"][i % 2].to_owned()),
+            "line 1: 'p' found where a number, the class label",
+        ),
+        (file(|i| format!("{},{}", i % 2, i % 3)), "line 1: '0,0' found where a number"),
+    ] {
+        let err = said_of(&text, &[], 3);
+        assert!(err.contains(words), "{err}");
+    }
+}
+
+#[test]
+fn advice_helps() {
+    let err = said_of(&forty(&[]).replace(',', "|"), &[], 3);
+    assert!(
+        err.contains("comma, semicolon, tab or spaces; replace any other by one of these"),
+        "{err}"
+    );
+    let err = said_of(&forty(&[]), &["--target", "-1"], 3);
+    assert!(err.contains("there is no column '-1' in the data"), "{err}");
+    let few: String = forty(&[]).lines().take(5).map(|line| line.to_owned() + "\n").collect();
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", &few);
+    let grid = ["train", "t.csv", "-o", "m", "--method", "euclidean"];
+    let err = sandbox.svml(&grid).code(3).err;
+    let words = "t.csv: cross-validation with 5 folds needs at least 5 rows, and there are 4; add rows, or use fewer folds by --set folds=2";
+    assert!(err.contains(words), "{err}");
+    sandbox.svml(&[&grid[..], &["--set", "folds=2"]].concat()).code(0);
+    let err = said_of(&forty(&[]), &["--form", "nonsense"], 2);
+    assert!(err.contains("it must be auto, sphere, diagonal, full or rank=R"), "{err}");
+    let err = said_of(&forty(&[(3, "1e309,1,p")]), &[], 3);
+    assert!(
+        err.contains(
+            "line 5, column a: inf is outside the range that is accepted, +-1e300 (a number beyond"
+        ),
+        "{err}"
+    );
+    let err = said_of(&forty(&[(3, "1e308,1,p")]), &[], 3);
+    assert!(err.contains("line 5, column a: 1e308 is outside"), "{err}");
+    // A model that does not fill gaps refuses a blank cell too.
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", &forty(&[]));
+    sandbox.write("new.csv", "a,b\n1,x\n");
+    sandbox.svml(&["train", "t.csv", "-o", "m", "--form", "sphere"]).code(0);
+    let err = sandbox.svml(&["predict", "m", "new.csv"]).code(3).err;
+    assert!(err.ends_with("but the column held numbers in training; correct the cell\n"), "{err}");
+}

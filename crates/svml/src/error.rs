@@ -209,6 +209,8 @@ pub enum Remedy {
     SayNoHeader,
     /// Say what separates the cells.
     GiveDelimiter,
+    /// Use fewer folds, or more rows.
+    FewerFolds,
     /// Correct the category, or encode categories so that new ones are accepted.
     AcceptNewCategories,
     /// Encode categories by integer codes.
@@ -252,8 +254,9 @@ impl fmt::Display for Remedy {
                 "if the first row is data, say so (ReadOptions { header: Some(false), .. })"
             }
             Self::GiveDelimiter => {
-                "if cells are separated by something else, give the delimiter (ReadOptions::delimiter)"
+                "if cells are separated by something else, give the delimiter (ReadOptions::delimiter), which is one of Delimiter; replace any other by one of these"
             }
+            Self::FewerFolds => "add rows, or use fewer folds (GridSearch::folds)",
             Self::AcceptNewCategories => {
                 "correct it, or train with Categories::OneHot or Missing::Impute, which accept new categories"
             }
@@ -295,6 +298,21 @@ impl fmt::Display for Remedy {
     }
 }
 
+/// Longest number in a message, in digits.
+const DIGITS: usize = 24;
+
+/// A text in which long numbers have an exponent: 1e300, not 301 digits.
+fn in_short(text: &str) -> String {
+    if text.len() <= DIGITS {
+        return text.to_owned();
+    }
+    let short = |word: &str| match word.parse::<f64>() {
+        Ok(value) if word.len() > DIGITS => format!("{value:e}"),
+        _ => word.to_owned(),
+    };
+    text.split(' ').map(short).collect::<Vec<_>>().join(" ")
+}
+
 /// Two numbers of bytes in words: with units, or to the byte where units would make them the same.
 fn apart(bytes: u128, limit: u128) -> (String, String) {
     match (in_units(bytes), in_units(limit)) {
@@ -319,7 +337,8 @@ impl Error {
         value: impl fmt::Display,
         bound: impl Into<String>,
     ) -> Self {
-        Self::Parameter { name: name.into(), value: value.to_string(), bound: bound.into() }
+        let value = in_short(&value.to_string());
+        Self::Parameter { name: name.into(), value, bound: bound.into() }
     }
 
     /// What the user can do about it, where that is more than the message says.
@@ -354,9 +373,16 @@ impl Error {
             Self::Missing { row, column } => {
                 format!("row {row}, column {column}: the value is missing")
             }
-            Self::OutOfRange { row, column, value, limit } => format!(
-                "row {row}, column {column}: {value} is outside the range that is accepted, +-{limit:e}"
-            ),
+            Self::OutOfRange { row, column, value, limit } => {
+                let infinite = match value.is_infinite() {
+                    true => " (a number beyond +-1.8e308 counts as infinite)",
+                    false => "",
+                };
+                let value = in_short(&value.to_string());
+                format!(
+                    "row {row}, column {column}: {value} is outside the range that is accepted, +-{limit:e}{infinite}"
+                )
+            }
             Self::UnseenCategory { row, column, value, known } => format!(
                 "row {row}, column {column}: category '{value}' did not occur in the training data (known: {known})"
             ),
@@ -420,6 +446,20 @@ impl std::error::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_numbers_have_exponents() {
+        let of = |value: f64| Error::parameter("c", value, "less").to_string();
+        assert_eq!(of(1e300), "c = 1e300 is not allowed: it must be less");
+        assert_eq!(of(0.1 + 0.2), "c = 0.30000000000000004 is not allowed: it must be less");
+        let weight = Error::parameter("w", format!("{} for class 'a'", 1e-300), "more");
+        assert_eq!(weight.to_string(), "w = 1e-300 for class 'a' is not allowed: it must be more");
+        let value = |value| Error::OutOfRange { row: 2, column: "a".into(), value, limit: 1e300 };
+        let text = value(-1e308).what();
+        assert!(text.starts_with("row 2, column a: -1e308 is outside"), "{text}");
+        let text = value(f64::INFINITY).what();
+        assert!(text.ends_with("+-1e300 (a number beyond +-1.8e308 counts as infinite)"), "{text}");
+    }
 
     #[test]
     fn bytes_have_units_unless_these_hide_the_difference() {

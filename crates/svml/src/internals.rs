@@ -4,9 +4,10 @@
 pub use crate::checkpoint::{Key, Store};
 pub use crate::data::generate::subspace_found;
 pub use crate::data::read::{
-    Input, Suspect, Training, UCI_SERVER, UCI_SETS, UciSet, new_rows, read_text, training,
+    Gaps, Input, Slip, Suspect, Training, UCI_SERVER, UCI_SETS, UciSet, new_rows, read_text,
+    training,
 };
-pub use crate::data::{LabelledRows, PairRows, pairs};
+pub use crate::data::{LabelledRows, PairRows, excerpt, is_control, pairs};
 pub use crate::learners::itml::{Pairs, Projection};
 pub use crate::learners::lmnn::{LmnnProblem, LmnnValue};
 pub use crate::learners::nca::NcaLoss;

@@ -14,7 +14,9 @@ use svml::internals::kernel::{self, expand};
 use svml::internals::svm::{BinarySvm, Problem, solve};
 use svml::internals::svml::descent::descend;
 use svml::learners::Sample;
-use svml::{Dataset, Error, Form, Generator, GridSearch, Kernel, Matrix, Metric, Model, Svml};
+use svml::{
+    Dataset, Error, Form, Generator, GridSearch, Kernel, Matrix, Method, Metric, Model, Svml,
+};
 
 const FORMS: [Form; 4] = [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)];
 const BOTH: [Optimiser; 2] = [Optimiser::ConjugateGradients, Optimiser::Lbfgs];
@@ -128,6 +130,22 @@ fn the_order_of_rows_changes_no_bit() {
         let (a, b) = (Model::fit(&data, &grid), Model::fit(&shuffled, &grid));
         let (a, b) = (a.unwrap().decision(new.x()), b.unwrap().decision(new.x()));
         assert_eq!(bits(a.unwrap().as_slice()), bits(b.unwrap().as_slice()));
+    }
+}
+
+/// Of rows that differ in the sign of zero alone one is kept, and which one depends on their order.
+#[test]
+fn the_sign_of_zero_in_support_vectors_does_not_depend_on_the_order_of_rows() {
+    let data = generated(60, 1, 0);
+    let zero = |i: usize| if i < 60 { 0.0 } else { -0.0 };
+    let x = Matrix::from_fn(120, 3, |i, k| if k == 2 { zero(i) } else { data.x()[(i % 60, k)] });
+    let labels: Vec<usize> = (0..120).map(|i| data.y()[i % 60]).collect();
+    let data = Dataset::new(x, &labels).unwrap();
+    let backwards = data.select(&(0..120).rev().collect::<Vec<_>>());
+    for method in [Method::from(params(Form::Diagonal, 3)), Method::neighbours(3)] {
+        let [a, b] = [&data, &backwards].map(|data| Model::fit(data, &method).unwrap());
+        assert!(a.support_vectors().rows() > 5);
+        assert_eq!(bits(a.support_vectors().as_slice()), bits(b.support_vectors().as_slice()));
     }
 }
 

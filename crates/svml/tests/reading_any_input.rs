@@ -266,3 +266,99 @@ proptest! {
         }
     }
 }
+
+/// Looks at the message of an error: it is one short line, and says where or what.
+fn assert_clear(error: &svml::Error, input: &str) {
+    let message = error.to_string();
+    assert!((10..700).contains(&message.len()), "{input}: {message}");
+    assert!(!message.contains(char::is_control), "{input}: {message:?}");
+}
+
+/// An array of numpy of doubles, with any shape in its header.
+fn npy(shape: &str, numbers: &[f64]) -> Vec<u8> {
+    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.bytes());
+    numbers.iter().for_each(|v| file.extend(v.to_le_bytes()));
+    file
+}
+
+#[test]
+fn files_cut_at_any_byte_are_read_or_refused_in_words() {
+    let table = "a,\"b\n\"\"b\"\"\",c\r\n1.5,\"x, y\",p\r\n-2e3,z,q\r\n0,\"x, y\",p\r\n";
+    let libsvm = "1 1:0.5 3:-2e1 # c\n-1 2:7\n+1 1:1\n";
+    let array = npy("(3, 2)", &[1.0, 0.0, 2.0, 1.0, 3.0, 0.0]);
+    for file in [table.as_bytes(), libsvm.as_bytes(), &array] {
+        for end in 0..=file.len() {
+            let cut = &file[..end];
+            match Dataset::from_reader(cut, &ReadOptions::default()) {
+                Ok(data) => data.schema().validate().unwrap(),
+                Err(error) => assert_clear(&error, &String::from_utf8_lossy(cut)),
+            }
+        }
+        Dataset::from_reader(file, &ReadOptions::default()).unwrap();
+    }
+    // Within quotes it is the quote that is named.
+    let end = table.find(", y").unwrap();
+    let error =
+        Dataset::from_reader(&table.as_bytes()[..end], &ReadOptions::default()).unwrap_err();
+    assert!(
+        error.to_string().starts_with("line 3: the quote of the cell '\"x' is never closed"),
+        "{error}"
+    );
+}
+
+#[test]
+fn hostile_numbers_and_lines_are_named() {
+    let read = |bytes: &[u8]| Dataset::from_reader(bytes, &ReadOptions::default());
+    let numbers = [1.0, 0.0, 2.0, 1.0];
+    for shape in [
+        "(-1, 2)",
+        "(0, 2)",
+        "(2, 0)",
+        "(2147483647, 2)",
+        "(2147483648, 2147483648)",
+        "(9223372036854775807, 2)",
+        "(9223372036854775808, 2)",
+        "(18446744073709551616, 2)",
+        "(2, 100002)",
+        "(2,)",
+        "()",
+        "(2, 2, 1)",
+        "(3, 2)",
+        "(1e1, 2)",
+    ] {
+        assert_clear(&read(&npy(shape, &numbers)).unwrap_err(), shape);
+    }
+    read(&npy("(2, 2)", &numbers)).unwrap();
+    let long = "x".repeat(1_000_000);
+    let nines = "9".repeat(1_000_000);
+    for (text, line) in [
+        (format!("1,2,a\n3,4,{long}\n5,b\n"), 3),
+        (format!("a,b,c\n1,{nines},x\n"), 0),
+        (format!("1,2,a\n{long}\n"), 2),
+        (format!("1 1:1\n1 1:{long}\n"), 2),
+        (format!("1 1:1\n1 {nines}:1\n"), 2),
+        (format!("1 1:1\n{long} 1:1\n"), 2),
+        (format!("1,2,a\n\"{long},3,a\n"), 2),
+        ("1,2\n3,\0\n".to_owned(), 2),
+        ("1 1:1\n1 2147483647:1\n".to_owned(), 2),
+        ("1 1:1\n1 9223372036854775808:1\n".to_owned(), 2),
+        ("1 1:1\n1 -1:1\n".to_owned(), 2),
+        ("1 1:1\n1 0:1\n".to_owned(), 2),
+        ("1 1:1\n1 1:nan\n".to_owned(), 2),
+        ("1 1:1\n1 1:1,5\n".to_owned(), 2),
+    ] {
+        let options = ReadOptions {
+            format: text.starts_with("1 1").then_some(Format::Libsvm),
+            ..ReadOptions::default()
+        };
+        let error = Dataset::from_reader(text.as_bytes(), &options).unwrap_err();
+        assert_clear(&error, &text[..text.len().min(40)]);
+        if line > 0 {
+            let message = error.to_string();
+            assert!(message.starts_with(&format!("line {line}: ")), "{message}");
+        }
+    }
+}

@@ -39,4 +39,29 @@ pub const GATES: &[Gate] = &[
         asks: "it goes on, and the model has the bytes of an undisturbed fit, after 100 kills -9 at random moments and after a kill in the middle of any record",
         how: How::Both("crates/svml/tests/checkpoint.rs", &["resume"]),
     },
+    Gate {
+        title: "Any bytes to every reader",
+        asks: "tables, LIBSVM files, arrays of numpy, new rows, model files of all versions and all that is made of them, parameters and arguments: no panic, no hang beyond 1 s + 1 s/MB, memory at most 64 MB + 4 x input",
+        how: How::Both(
+            "crates/svml/tests/reading_any_input.rs, model_files_hostile.rs",
+            &[
+                "fuzz csv",
+                "fuzz libsvm",
+                "fuzz npy",
+                "fuzz rows",
+                "fuzz model",
+                "fuzz uses",
+                "fuzz export",
+                "fuzz parameters",
+                "fuzz arguments",
+            ],
+        ),
+    },
+    Gate {
+        title: "Hostile headers, files cut at every byte, lines of a million characters",
+        asks: "a clear error that names the line or the field in all cases",
+        how: How::Tests(
+            "crates/svml/tests/reading_any_input.rs, model_files.rs, model_files_hostile.rs; crates/svml-cli/tests/tables.rs",
+        ),
+    },
 ];

@@ -5,6 +5,7 @@
 //! typed but the words.
 
 mod determinism;
+mod fuzz;
 mod gates;
 mod interrupts;
 mod memory;
@@ -45,6 +46,8 @@ enum Check {
     Memory(memory::Options),
     /// Kill a fit with a checkpoint at random moments until it has ended
     Resume(resume::Resume),
+    /// Any bytes to every reader: no panic, no hang, bounded memory
+    Fuzz(fuzz::Options),
     /// The page, from the results
     Report {
         /// The page
@@ -61,6 +64,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         Check::Soak(check) => soak::check(check, &options.results),
         Check::Memory(of_check) => memory::run(of_check, &options.results),
         Check::Resume(check) => resume::run(check, &options.results),
+        Check::Fuzz(fuzz) => fuzz::run(fuzz, &options.results),
         Check::Report { out } => report::write(&options.results, out),
     }
 }

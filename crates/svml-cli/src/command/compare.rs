@@ -80,7 +80,7 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
 }
 
 /// What is compared: first the Euclidean SVM, then what was asked for, with the options applied to all.
-fn methods(args: &Compare) -> Result<Vec<MethodArg>, Failure> {
+pub fn methods(args: &Compare) -> Result<Vec<MethodArg>, Failure> {
     let euclidean = Method::from(GridSearch::default());
     let asked = args.methods.iter().flat_map(|list| list.0.iter().cloned());
     let mut methods = vec![MethodArg::from(euclidean.clone())];

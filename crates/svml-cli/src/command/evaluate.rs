@@ -7,6 +7,7 @@ use crate::args::{Evaluate, ThresholdArg};
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::files;
+use crate::words;
 
 /// Runs the command.
 pub fn run(args: &Evaluate, console: &Console) -> Outcome {
@@ -69,7 +70,7 @@ fn warn_unknown(model: &Model, labels: &[String], console: &Console) {
 /// What a threshold is, and what it is worth.
 fn said(model: &Model, threshold: Threshold, goal: Option<Goal>) -> String {
     let Threshold { class, at } = threshold;
-    let (class, other) = (&model.classes()[class], &model.classes()[1 - class]);
+    let [class, other] = [class, 1 - class].map(|class| words::name(&model.classes()[class]));
     let rule =
         format!("{class} is predicted where its probability is at least {at}, {other} elsewhere.");
     match goal {

@@ -138,10 +138,12 @@ struct Page<'a> {
 impl Page<'_> {
     fn text(&self, figure: &Waterfall, probability: &Matrix, alike: Option<&[Alike]>) -> String {
         let model = self.model;
-        let [first, second] = &figure.between;
-        let side = |output: f64| if output > 0.0 { second } else { first };
-        let decided = side(figure.output);
+        let side = |output: f64| usize::from(output > 0.0);
+        let decided = &figure.between[side(figure.output)];
         let place = model.classes().iter().position(|class| class == decided);
+        let names = [0, 1].map(|side| words::name(&figure.between[side]));
+        let [first, second] = &names;
+        let decided = &names[side(figure.output)];
         let sure = place.map_or(0.0, |class| probability[(0, class)]);
         let reference = match self.reference {
             Some(number) => format!("row {number}"),
@@ -154,12 +156,14 @@ impl Page<'_> {
             self.number,
             percent(sure),
             figure.base,
-            side(figure.base),
+            names[side(figure.base)],
             figure.output,
         );
         let short = |text: &str, most: usize| match text.chars().count() > most {
-            true => text.chars().take(most - 3).chain("...".chars()).collect::<String>(),
-            false => text.to_owned(),
+            true => {
+                words::name(&text.chars().take(most - 3).chain("...".chars()).collect::<String>())
+            }
+            false => words::name(text),
         };
         let mut lines: Vec<(String, String, f64)> = (figure.columns.iter().zip(&figure.values))
             .zip(&figure.contributions)
@@ -192,8 +196,8 @@ impl Page<'_> {
     }
 
     fn neighbours(&self, alike: &[Alike], second: &str) -> String {
-        let classes: Vec<&String> =
-            alike.iter().map(|alike| &self.model.classes()[alike.class]).collect();
+        let class = |alike: &Alike| words::name(&self.model.classes()[alike.class]);
+        let classes: Vec<String> = alike.iter().map(class).collect();
         let widest = classes.iter().map(|class| class.chars().count()).max().unwrap_or(0).max(5);
         let mut text = format!(
             "\nTraining rows most alike in the learned metric, and how they pull the decision value (up: towards {second}):\n\

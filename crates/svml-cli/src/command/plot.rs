@@ -8,6 +8,7 @@ use crate::args::{Kind, Plot};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, Rows};
+use crate::words;
 
 /// Runs the command.
 pub fn run(args: &Plot, console: &Console) -> Outcome {
@@ -33,7 +34,7 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
     if let Some(class) = class.filter(|class| !model.classes().iter().any(|known| known == class)) {
         return Err(Failure::Usage(format!(
             "--class {class}: the model has no such class; its classes are {}",
-            model.classes().join(", ")
+            words::listed_names(model.classes())
         )));
     }
     let rows = || -> Result<Rows, Failure> {

@@ -39,7 +39,7 @@ refused: -d, -r, -n, -p.
 ";
 
 /// What LIBSVM's options say.
-struct Options {
+pub struct Options {
     cost: Option<f64>,
     gamma: Option<f64>,
     probabilities: bool,
@@ -159,7 +159,8 @@ fn failed(file: &str, error: &Error) -> Failure {
     }
 }
 
-fn parse(args: &[String]) -> Result<(Options, Vec<&str>), Failure> {
+/// The options and the names of files that the arguments give.
+pub fn parse(args: &[String]) -> Result<(Options, Vec<&str>), Failure> {
     let mut options = Options {
         cost: None,
         gamma: None,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svml::data::{Format, Kind, LeftOut};
+use svml::internals::{Gaps, Slip, Suspect};
 use svml::{Error, Method, Model, Progress, Run, Stop};
 
 use crate::args::Train;
@@ -140,7 +141,7 @@ fn goes_on(file: &Path) -> String {
 
 /// Says what was taken from the file.
 fn describe(training: &Training, console: &Console) {
-    let Training { name, data, format, suspects } = training;
+    let Training { name, data, format, suspects, gaps } = training;
     let schema = data.schema();
     let columns = schema.columns();
     let numbers = columns.iter().filter(|c| c.kind == Kind::Number).count();
@@ -169,12 +170,12 @@ fn describe(training: &Training, console: &Console) {
             Kind::OneHot { levels } => (levels, "a column of 0 and 1 each"),
             _ => continue,
         };
-        let shown: Vec<&str> = levels.iter().take(6).map(String::as_str).collect();
+        let shown: Vec<String> = levels.iter().take(6).map(|level| words::name(level)).collect();
         let more = if levels.len() > shown.len() { ", ..." } else { "" };
         let count = levels.len();
         console.note(&format!(
             "  {}: {count} categories as {how}: {}{more}",
-            column.name,
+            words::name(&column.name),
             shown.join(", ")
         ));
     }
@@ -183,9 +184,9 @@ fn describe(training: &Training, console: &Console) {
         let plural = if more == 1 { "" } else { "s" };
         console.note(&format!("  ... and {more} more column{plural} of categories"));
     }
-    let asked: Vec<&str> = (columns.iter())
+    let asked: Vec<String> = (columns.iter())
         .filter(|column| column.left_out() == Some(LeftOut::Asked))
-        .map(|column| column.name.as_str())
+        .map(|column| words::name(&column.name))
         .take(LISTED)
         .collect();
     let more = columns.iter().filter(|c| c.left_out() == Some(LeftOut::Asked)).count();
@@ -195,7 +196,7 @@ fn describe(training: &Training, console: &Console) {
     }
     let counts = data.class_counts();
     let classes: Vec<String> = (data.classes().iter().zip(&counts).take(LISTED))
-        .map(|(class, count)| format!("{class} ({count})"))
+        .map(|(class, count)| format!("{} ({count})", words::name(class)))
         .collect();
     let more = match data.classes().len() > LISTED {
         true => format!(", ... {} in all", data.classes().len()),
@@ -203,25 +204,53 @@ fn describe(training: &Training, console: &Console) {
     };
     console.note(&format!(
         "  classes in column {}: {}{more}",
-        schema.target().name,
+        words::name(&schema.target().name),
         classes.join(", ")
     ));
     if let (Some(column), Some(groups)) = (data.group_column(), data.groups()) {
         let count = groups.iter().max().map_or(0, |last| last + 1);
+        let column = words::name(column);
         console.note(&format!("  {count} groups in column {column}, which is no feature"));
     }
+    note_gaps(gaps, data.rows(), console);
     words::warn_identifiers(schema, console);
     for suspect in suspects {
         let are = if suspect.others == 1 { "is" } else { "are" };
-        console.warn(&format!(
-            "column {} was read as text because {} of its {} cells {are} no number, the first '{}' in line {}; if the column should be numbers, correct the cell or write ? for a missing value",
-            suspect.column,
-            suspect.others,
-            suspect.numbers + suspect.others,
-            suspect.cell,
-            suspect.line,
-        ));
+        let Suspect { column, numbers, others, line, cell, .. } = suspect;
+        console.warn(&match suspect.why {
+            Slip::Thousands => format!(
+                "column {column}: commas were read as decimal commas, but the first, '{cell}' in line {line}, may separate thousands, because each has three digits after it; if so, remove them"
+            ),
+            Slip::Signs => format!(
+                "column {column} was read as text, although its cells look like numbers with a comma, a sign or a unit, the first '{cell}' in line {line}; if it should be numbers, write all of them like 1234.5"
+            ),
+            _ => format!(
+                "column {column} was read as text because {others} of its {} cells {are} no number, the first '{cell}' in line {line}; if the column should be numbers, correct the cell or write ? for a missing value",
+                numbers + others,
+            ),
+        });
     }
+}
+
+/// Says what was done about missing values.
+fn note_gaps(gaps: &Gaps, rows: usize, console: &Console) {
+    if gaps.columns.is_empty() {
+        return;
+    }
+    let listed: Vec<String> = (gaps.columns.iter().take(LISTED))
+        .map(|(column, count)| format!("{} ({count})", words::name(column)))
+        .collect();
+    let more = match gaps.columns.len() > LISTED {
+        true => format!(", ... {} columns in all", gaps.columns.len()),
+        false => String::new(),
+    };
+    let done = match gaps.dropped {
+        0 => "missing values, which are filled".to_owned(),
+        dropped => {
+            format!("{dropped} of {} rows left out because of missing values", rows + dropped)
+        }
+    };
+    console.note(&format!("  {done}, in column {}{more}", listed.join(", ")));
 }
 
 /// Where the model is and what to do with it.

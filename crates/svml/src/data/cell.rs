@@ -32,9 +32,15 @@ pub(super) fn number(cell: &str, decimal: Decimal) -> Option<f64> {
     value.ok().filter(|v: &f64| !v.is_nan())
 }
 
+/// Whether a terminal could do something else than show the character: control characters, ends of lines, and those that
+/// turn the direction of what follows.
+pub fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// A text from a file as a message can repeat it: short, on one line.
-pub(super) fn excerpt(text: &str) -> String {
-    let mut chars = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+pub fn excerpt(text: &str) -> String {
+    let mut chars = text.chars().map(|c| if is_control(c) { '\u{fffd}' } else { c });
     let mut short: String = chars.by_ref().take(EXCERPT).collect();
     if chars.next().is_some() {
         short.push_str("...");
@@ -90,7 +96,7 @@ mod tests {
 
     #[test]
     fn messages_stay_short_and_on_one_line() {
-        assert_eq!(excerpt("a\nb"), "a\u{fffd}b");
+        assert_eq!(excerpt("a\nb\u{1b}[31m\u{202e}c"), "a\u{fffd}b\u{fffd}[31m\u{fffd}c");
         assert_eq!(excerpt(&"x".repeat(1000)).len(), EXCERPT + 3);
         assert_eq!(listed(&["a", "b"], 8), "a, b");
         assert_eq!(listed(&["a", "b", "c"], 2), "a, b, ... (3 in all)");

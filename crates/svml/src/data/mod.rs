@@ -5,7 +5,7 @@
 //! * The delimiter is a comma, a semicolon, a tab or runs of spaces. If it is not given, it is found from the
 //!   first 50 rows.
 //! * A cell in double quotes can hold delimiters, line ends and, doubled, quotes; a quote counts only at the
-//!   start of a cell. Cells are trimmed of white space. Blank lines are skipped. LF, CRLF and a lone CR
+//!   start of a cell. A quote that is never closed, and text after a closing quote, is an error that names the line. Cells are trimmed of white space. Blank lines are skipped. LF, CRLF and a lone CR
 //!   end a line. All rows must have the same number of cells.
 //! * The text must be UTF-8, with or without a byte order mark. Other bytes are an error that names the line;
 //!   if they were replaced by a placeholder, two categories could become one.
@@ -28,7 +28,8 @@
 //! # LIBSVM
 //!
 //! `label index:value ...` with indices from 1 in ascending order and `#` before a comment. Values that are left
-//! out are zero, and rows are stored dense. A file is read as LIBSVM if its first ten rows have this form.
+//! out are zero, and rows are stored dense. A file is read as LIBSVM if its first ten rows have this form; so is one whose
+//! labels are no numbers, or which has a `qid`, and there is an error that says so.
 //!
 //! # Arrays of numpy (`.npy`)
 //!
@@ -108,6 +109,8 @@ mod sample;
 mod scale;
 mod schema;
 
+#[doc(hidden)]
+pub use cell::{excerpt, is_control};
 #[doc(hidden)]
 pub use coding::check_dense;
 pub use dataset::Dataset;

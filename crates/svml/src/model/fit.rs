@@ -11,7 +11,7 @@ use super::svms::{self, FinalSvms, Setting};
 use super::{Classifier, Member, Model, Report, SvmClassifier, ThroughLandmarks};
 use crate::data::prepare::{TrainingRows, constant_columns};
 use crate::data::{ClassWeight, Dataset, Sample, Scaler};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::grid_search::{GridSearch, grid_search};
 use crate::landmarks::{Guess, PART};
 use crate::learners::itml::{ItmlOfPairs, Pairs};
@@ -449,8 +449,11 @@ fn check_grid(rows: &TrainingRows, grid: &GridSearch) -> Result<()> {
     // A row of weight 3 is three rows here too.
     let count = rows.count();
     if grid.folds as u64 > count.max(2) {
-        let bound = format!("at most the number of rows, {count}");
-        return Err(Error::parameter("folds", grid.folds, bound));
+        let folds = grid.folds;
+        let what = format!(
+            "cross-validation with {folds} folds needs at least {folds} rows, and there are {count}"
+        );
+        return Err(Error::Data { what, remedy: Some(Remedy::FewerFolds) });
     }
     rows.check_memory(grid.folds, 1, grid.memory())
 }
@@ -477,7 +480,9 @@ fn filled_rows(data: &Dataset, rows: &TrainingRows, chosen: &[usize]) -> Matrix 
     let mut kept = data.x().select_rows(chosen);
     for i in 0..kept.rows() {
         for (v, fill) in kept.row_mut(i).iter_mut().zip(&rows.scaler.fill) {
-            *v = if v.is_nan() { *fill } else { *v };
+            // Zero and minus zero are one value: which of them a row has must not depend on the order of rows that are
+            // otherwise the same.
+            *v = if v.is_nan() { *fill } else { *v + 0.0 };
         }
     }
     kept

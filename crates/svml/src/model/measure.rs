@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Model;
 use super::threshold::Threshold;
+use crate::data::excerpt;
 use crate::data::folds::mix;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -826,9 +827,10 @@ fn shown(measure: Measure, value: f64) -> String {
 }
 
 fn short(name: &str) -> String {
+    let name = excerpt(name);
     match name.chars().count() > WIDEST {
         true => name.chars().take(WIDEST - 3).collect::<String>() + "...",
-        false => name.to_owned(),
+        false => name,
     }
 }
 
@@ -874,10 +876,11 @@ impl fmt::Display for Measures {
             Some(class) if self.brier.is_some() => {
                 writeln!(
                     f,
-                    "Average precision, F1 and the Brier score are those of the class {class}."
+                    "Average precision, F1 and the Brier score are those of the class {}.",
+                    excerpt(class)
                 )?;
             }
-            Some(class) => writeln!(f, "F1 is that of the class {class}.")?,
+            Some(class) => writeln!(f, "F1 is that of the class {}.", excerpt(class))?,
             None => writeln!(
                 f,
                 "AUC, average precision and F1 are means over the classes, each against the rest."

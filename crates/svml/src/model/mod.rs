@@ -29,7 +29,7 @@ use std::fmt;
 use std::path::Path;
 
 use crate::calibrate;
-use crate::data::{Dataset, Missing, Scaler, Schema};
+use crate::data::{Dataset, Missing, Scaler, Schema, excerpt};
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 use crate::memory;
@@ -515,7 +515,8 @@ impl fmt::Display for Model {
                 writeln!(f, ", {} nearest of {count} rows", neighbours.k)?;
             }
         }
-        writeln!(f, "classes: {}", self.classes.join(", "))?;
+        let classes: Vec<String> = self.classes.iter().map(|class| excerpt(class)).collect();
+        writeln!(f, "classes: {}", classes.join(", "))?;
         self.report.fmt(f)
     }
 }

@@ -66,7 +66,11 @@ impl fmt::Display for FormChoice {
 impl FromStr for FormChoice {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
-        if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::Fixed) }
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let bound = "auto, sphere, diagonal, full or rank=R with R at least 1";
+        text.parse().map(Self::Fixed).map_err(|_| Error::parameter("form", text, bound))
     }
 }
 

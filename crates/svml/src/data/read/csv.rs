@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Remedy, Result};
 
+use super::Gaps;
 use super::chosen::{Said, said};
 use super::encode::encode;
 use super::slips::{Suspect, suspects};
@@ -20,8 +21,16 @@ use crate::data::options::{Categories, Format, Missing, ReadOptions, Target};
 use crate::data::schema::{Column, Kind, Schema, TargetColumn};
 use crate::data::{Dataset, labels};
 
-/// Reads a table as training data, and says which columns look mistyped.
-pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec<Suspect>)> {
+/// What is to be said about a table that was read.
+pub(super) struct Notes {
+    /// Columns that look mistyped.
+    pub suspects: Vec<Suspect>,
+    /// What was missing.
+    pub gaps: Gaps,
+}
+
+/// Reads a table as training data, and says what is odd about it.
+pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Notes)> {
     // Labels are texts; where they are, the first row tells, whether it holds names or not.
     let labels = |first: &[String]| {
         let names = [names_of(first), names_by_place(first.len())];
@@ -106,9 +115,19 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Vec
     suspects.retain(|suspect| group_column.is_none_or(|j| suspect.column != names[j]));
     let dropped = |name: &str| names.iter().zip(&said).any(|(n, s)| n == name && *s == Said::Drop);
     suspects.retain(|suspect| !dropped(&suspect.column));
+    let gaps = match options.missing {
+        Missing::Refuse => Gaps::default(),
+        Missing::Drop | Missing::Impute => {
+            let missing = |j: usize| all.iter().filter(|&&i| table.is_missing(i, j)).count();
+            let counted = needed.iter().map(|&j| (names[j].clone(), missing(j)));
+            let columns = counted.filter(|(_, count)| *count > 0).collect();
+            Gaps { dropped: all.len() - rows.len(), columns }
+        }
+    };
     let x = encode(table, &rows, &features, &schema.columns, options.missing)?;
     let weights = vec![1.0; x.rows()];
-    Ok((Dataset { x, y: labels.y, classes: labels.classes, schema, weights, groups }, suspects))
+    let data = Dataset { x, y: labels.y, classes: labels.classes, schema, weights, groups };
+    Ok((data, Notes { suspects, gaps }))
 }
 
 fn check_distinct(names: &[String], line: usize) -> Result<()> {

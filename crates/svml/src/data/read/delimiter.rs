@@ -3,11 +3,12 @@
 
 use std::borrow::Cow;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 use super::source::last_line_end;
 use super::table::{for_each_record, whole_records};
 use crate::data::Delimiter;
+use crate::data::cell::excerpt;
 
 /// How many of the first rows are used to find the delimiter.
 const SAMPLE: usize = 50;
@@ -92,6 +93,74 @@ pub(super) fn last_record_end(bytes: &[u8], delimiter: Delimiter) -> Option<usiz
         }
     }
     end
+}
+
+/// A quote that is wrong, in the record that begins on `record`.
+pub(super) struct WrongQuote {
+    /// Line of the record.
+    pub record: u64,
+    /// What is wrong; it names the line in which the quote opens.
+    pub error: Error,
+}
+
+/// The first quote of a text that is never closed, or is closed before its cell ends: what the writer of the file meant
+/// is not known then. The text begins with a record, on line `first`.
+pub(super) fn wrong_quote(text: &str, delimiter: Delimiter, first: u64) -> Option<WrongQuote> {
+    let separator = char::from(byte(delimiter));
+    let (mut line, mut record) = (first, None);
+    // Where the quoted cell begins, and on which line.
+    let mut opened = (0, first);
+    let mut state = State::Before;
+    // White space after a closing quote still belongs to the cell.
+    let mut closed = false;
+    let wrong = |record: Option<u64>, line: u64, message: String| {
+        let error = Error::Parse { line, message, remedy: None };
+        Some(WrongQuote { record: record.unwrap_or(line), error })
+    };
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let white = matches!(c, ' ' | '\t');
+        let ends_line = c == '\n' || (c == '\r' && chars.peek().is_none_or(|(_, c)| *c != '\n'));
+        if !matches!(c, '\n' | '\r') {
+            record = record.or(Some(line));
+        }
+        let before = state;
+        if white && state != State::Quoted && (delimiter == Delimiter::Spaces || c == separator) {
+            (state, closed) = (State::Before, false);
+        } else if white && (state == State::Before || state == State::Quote || closed) {
+            // As `unpadded` leaves it out before a quote.
+            (state, closed) =
+                if state == State::Before { (state, false) } else { (State::Plain, true) };
+        } else {
+            state = state.after(c, separator);
+            if matches!(before, State::Quote) && state == State::Plain
+                || closed && state == State::Plain
+            {
+                let end = text[at..].find([separator, '\n', '\r']).map_or(text.len(), |n| at + n);
+                let cell = excerpt(&text[opened.0..end]);
+                let message = format!(
+                    "the cell '{cell}' goes on after its closing quote; put all of the cell in quotes, and double the quotes within it"
+                );
+                return wrong(record, opened.1, message);
+            }
+            closed = false;
+        }
+        if before == State::Before && state == State::Quoted {
+            opened = (at, line);
+        }
+        line += u64::from(ends_line);
+        if matches!(c, '\n' | '\r') && state == State::Before {
+            record = None;
+        }
+    }
+    if state != State::Quoted {
+        return None;
+    }
+    let message = format!(
+        "the quote of the cell '{}' is never closed, so that all that follows would be part of the cell; close it, or double it and put all of the cell in quotes",
+        excerpt(&text[opened.0..])
+    );
+    wrong(record, opened.1, message)
 }
 
 /// The text as the `csv` crate can read it, and the byte that separates its cells.

@@ -151,7 +151,9 @@ fn refuse(
     let used = columns.iter().zip(places).filter(|(column, _)| column.kind != Kind::Ignored);
     for (column, &place) in used {
         let decimal = match (&column.kind, table.content(place, rows.iter().copied())) {
-            (Kind::Number, Content::Text) => return Err(not_a_number(table, rows, place, column)),
+            (Kind::Number, Content::Text) => {
+                return Err(not_a_number(table, rows, place, column, missing));
+            }
             (_, Content::Number(decimal)) => decimal,
             _ => Decimal::Point,
         };
@@ -186,7 +188,13 @@ fn refuse(
 
 /// The error for a column of numbers that holds text. It names the first cell that is not a number in either
 /// notation or, if decimal points and commas are mixed, the first cell with a decimal comma.
-fn not_a_number(table: &Table, rows: &[usize], place: usize, column: &Column) -> Error {
+fn not_a_number(
+    table: &Table,
+    rows: &[usize],
+    place: usize,
+    column: &Column,
+    missing: Missing,
+) -> Error {
     let first = |fails: &dyn Fn(&str) -> bool| {
         rows.iter()
             .copied()
@@ -195,10 +203,13 @@ fn not_a_number(table: &Table, rows: &[usize], place: usize, column: &Column) ->
     let row = first(&|cell| !table.is_number(cell))
         .or_else(|| first(&|cell| number(cell, Decimal::Point).is_none()))
         .unwrap_or_default();
+    // A blank cell is refused as well, unless it is filled.
+    let way_out =
+        if missing == Missing::Impute { "correct or blank the cell" } else { "correct the cell" };
     Error::Parse {
         line: table.line(row) as u64,
         message: format!(
-            "column {}: '{}' is not a number, but the column held numbers in training; correct or blank the cell",
+            "column {}: '{}' is not a number, but the column held numbers in training; {way_out}",
             excerpt(&column.name),
             excerpt(table.cell(row, place)),
         ),

@@ -19,7 +19,8 @@ use crate::data::{Dataset, LIMIT, MAX_COLUMNS, labels};
 const SAMPLE: usize = 10;
 
 /// Whether a text is in this format: each of its first ten rows is a number followed by `index:value` pairs, and
-/// there is at least one pair in all. With `new_rows` the number may be absent, and so may all pairs.
+/// there is at least one pair in all. With `new_rows` the number may be absent, and so may all pairs. Training rows that
+/// only have another label, or a `qid`, are meant to be in this format too; reading them says what is wrong.
 ///
 /// The text is the start of one. Nothing is returned if it is not `whole` and has too few rows to tell.
 pub(super) fn is_libsvm(text: &str, whole: bool, new_rows: bool) -> Option<bool> {
@@ -29,6 +30,7 @@ pub(super) fn is_libsvm(text: &str, whole: bool, new_rows: bool) -> Option<bool>
     };
     let mut pairs = 0;
     let mut seen = 0;
+    let mut odd = false;
     for (_, content) in rows(text, 1).take(SAMPLE) {
         seen += 1;
         let mut tokens = content.split_ascii_whitespace().peekable();
@@ -37,18 +39,35 @@ pub(super) fn is_libsvm(text: &str, whole: bool, new_rows: bool) -> Option<bool>
             Some(label) => label.parse::<f64>().is_ok(),
             None => new_rows,
         };
-        if !label_fits {
-            return Some(false);
-        }
-        for token in tokens {
-            if pair(token).is_none() {
+        let all_pairs = tokens.clone().all(|token| pair(token).is_some());
+        if !label_fits || !all_pairs {
+            odd = true;
+            if new_rows || label.is_none() || !is_almost(tokens.clone()) {
                 return Some(false);
             }
-            pairs += 1;
         }
+        pairs += tokens.count();
+    }
+    if odd && seen < 2 {
+        return Some(false);
     }
     (whole || seen == SAMPLE).then_some(seen > 0 && (new_rows || pairs > 0))
 }
+
+/// Whether what follows a label can be nothing but the pairs of this format, besides a `qid`: they ascend, and are no times
+/// of the day.
+fn is_almost<'a>(tokens: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let entries = || tokens.clone().filter(|token| !token.starts_with(QUERY));
+    let is_time = |token: &str| token.len() == 5 && token.as_bytes()[2] == b':';
+    let found: Option<Vec<u64>> =
+        entries().map(|token| pair(token).map(|(index, _)| index)).collect();
+    found.is_some_and(|found| {
+        !found.is_empty() && found.windows(2).all(|two| two[0] < two[1]) && !entries().all(is_time)
+    })
+}
+
+/// What a query of the ranking format begins with.
+const QUERY: &str = "qid:";
 
 /// Reads training data.
 pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
@@ -271,7 +290,7 @@ fn training_row(
     label.filter(|l| l.parse().is_ok_and(f64::is_finite)).ok_or_else(|| Error::Parse {
         line,
         message: format!(
-            "'{}' found where a number, the class label, is expected",
+            "'{}' found where a number, the class label, is expected; number the classes, or use a table of cells (CSV), in which they have names",
             excerpt(content.split_ascii_whitespace().next().unwrap_or_default())
         ),
         remedy: None,
@@ -303,6 +322,11 @@ fn each_entry(
             message: format!("'{}': {reason}", excerpt(token)),
             remedy: None,
         };
+        if token.starts_with(QUERY) {
+            return Err(refuse(
+                "queries are for ranking, which this is not; remove them".to_owned(),
+            ));
+        }
         let (index, value) = pair(token).ok_or_else(|| {
             refuse("a pair index:value is expected, an integer and a number".to_owned())
         })?;
@@ -377,7 +401,7 @@ mod tests {
             ("1 +1:1", "'+1:1': a pair"),
             ("1 1:2:3", "'1:2:3': a pair"),
             ("1 99999999999999999999:1", "a pair"),
-            ("1 qid:3 1:1", "'qid:3': a pair"),
+            ("1 qid:3 1:1", "'qid:3': queries are for ranking"),
             ("1 1:nan", "'1:nan': the value must be a finite number"),
             ("1 1:inf", "'1:inf': the value must be a finite number"),
             ("1 100001:1", "index 100001 is above 100000"),
@@ -419,6 +443,13 @@ mod tests {
             ("a 1:1\n", false, false),
             ("1 1:1\n1,2\n", false, false),
             ("12:30 5\n", false, false),
+            // Meant to be in this format, and refused by its reader.
+            ("1 qid:1 1:1\n0 qid:1 2:1\n", true, false),
+            ("a 1:1\nb 2:1\n", true, false),
+            ("0,1 1:1 2:5\n1 2:1\n", true, false),
+            ("a 1:1\nb\n", false, false),
+            ("mon 08:00 12:30\ntue 09:00 13:00\n", false, false),
+            ("a 2:1 1:1\nb 1:1\n", false, false),
         ] {
             assert_eq!(is_libsvm(text, false), training, "{text:?}");
             assert_eq!(is_libsvm(text, true), new_rows, "{text:?}");

@@ -20,7 +20,7 @@ mod table;
 mod uci;
 
 pub use new_rows::{NewRows, new_rows};
-pub use slips::Suspect;
+pub use slips::{Slip, Suspect};
 pub use source::{Input, text_of_reader as read_text};
 pub use uci::{UCI_SERVER, UCI_SETS, UciSet};
 
@@ -65,6 +65,28 @@ pub struct Training {
     pub format: Format,
     /// Columns that look mistyped.
     pub suspects: Vec<Suspect>,
+    /// What was missing.
+    pub gaps: Gaps,
+}
+
+/// Missing values of training data that were not refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Rows that were left out because of them.
+    pub dropped: usize,
+    /// The columns that have any, in their order, each with their number in all rows of the file.
+    pub columns: Vec<(String, usize)>,
+}
+
+impl Gaps {
+    /// Those of an array of so many rows.
+    fn of_array(data: &Dataset, rows: usize) -> Self {
+        let gaps = |k: usize| (0..data.rows()).filter(|&i| data.x()[(i, k)].is_nan()).count();
+        let names = data.schema().encoded_names().into_iter().enumerate();
+        let counted = names.map(|(k, name)| (name, gaps(k)));
+        let columns = counted.filter(|(_, count)| *count > 0).collect();
+        Self { dropped: rows - data.rows(), columns }
+    }
 }
 
 /// Reads training data.
@@ -73,12 +95,19 @@ pub fn training(input: &Input, options: &ReadOptions) -> Result<Training> {
         Some(format) => format,
         None => format_in(input, false)?,
     };
-    let (data, suspects) = match format {
-        Format::Libsvm => (libsvm::read(input, options)?, Vec::new()),
-        Format::Npy => (npy::read(input, options)?, Vec::new()),
-        Format::Csv => csv::read(input, options)?,
-    };
-    Ok(Training { data, format, suspects })
+    let (suspects, gaps) = (Vec::new(), Gaps::default());
+    Ok(match format {
+        Format::Libsvm => Training { data: libsvm::read(input, options)?, format, suspects, gaps },
+        Format::Npy => {
+            let data = npy::read(input, options)?;
+            let gaps = Gaps::of_array(&data, npy::Array::open(input)?.rows());
+            Training { data, format, suspects, gaps }
+        }
+        Format::Csv => {
+            let (data, csv::Notes { suspects, gaps }) = csv::read(input, options)?;
+            Training { data, format, suspects, gaps }
+        }
+    })
 }
 
 fn format_in(input: &Input, sparse: bool) -> Result<Format> {
@@ -127,7 +156,8 @@ mod tests {
         match training(input, options) {
             Ok(read) => {
                 let new = new_rows(read.data.schema(), input, options);
-                format!("{:?} {:?} {:?} {new:?}", read.data, read.format, read.suspects)
+                let Training { data, format, suspects, gaps } = &read;
+                format!("{data:?} {format:?} {suspects:?} {gaps:?} {new:?}")
             }
             Err(e) => format!("{e:?}"),
         }
@@ -170,6 +200,10 @@ mod tests {
             "\u{feff}a,b,c\n\u{feff}1,\"2\",x\n\u{feff}1,2,y\n".to_owned(),
             "\"a\nb\",\"c\"\"\n\"\"\"\n\"x,\r\ny\",2\n \"p\n\" ,3\n".to_owned(),
             "\"open\n1,2\n3,4\n".to_owned(),
+            "1,2\n3,4,5\n\"open,1\n3,4\n".to_owned(),
+            "1,2\n\"3\" ,4\n\"3\" 5,4\n6,7,8\n".to_owned(),
+            "\"a\nb\",\"c\nd\"e\n1,2\n".to_owned(),
+            "998;a\n1,001;b\n1,002;a\n\n999;b\n".to_owned(),
             "1,2\n\n3,4,5\n6,7\n8\n".to_owned(),
             "\t\t\n1\t2\tx\n\t\t\n\t\n3\t4\ty\n".to_owned(),
             "  1  2 x\n\n\t3 4\t\"y z\" \n 5 6 x".to_owned(),

@@ -227,6 +227,11 @@ impl Array {
         }
     }
 
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Number of columns, that of the labels included.
     pub(super) fn width(&self) -> usize {
         self.width

@@ -13,6 +13,7 @@ use crate::memory;
 
 use super::delimiter::{self, State, last_record_end};
 use super::pool::Pool;
+use super::slips::{has_thousands, has_three_digits};
 use super::source::{Input, LineCounter, Piece, check_width};
 use crate::data::cell::{Decimal, is_missing, number};
 use crate::data::{Delimiter, MAX_COLUMNS, MAX_DENSE_BYTES};
@@ -30,6 +31,8 @@ pub(super) struct Table {
     cells: Vec<f64>,
     lines: Vec<u32>,
     pools: Vec<Pool>,
+    /// Of each column that was read as numbers with decimal commas, what its commas look like.
+    commas: Vec<Option<Box<Commas>>>,
 }
 
 /// What has to be known to read the cells of any row.
@@ -93,6 +96,35 @@ impl Cell {
     }
 }
 
+/// The commas in a column of numbers.
+#[derive(Clone, Debug, Default)]
+struct Commas {
+    /// The first cell with a comma, and its line.
+    first: Option<(u32, String)>,
+    /// Whether a comma does not look like one that separates thousands.
+    decimal: bool,
+    /// Whether there is a whole number of three digits.
+    hundreds: bool,
+}
+
+impl Commas {
+    fn see(&mut self, line: u32, cell: &str) {
+        if !cell.contains(',') {
+            self.hundreds |= has_three_digits(cell);
+        } else if has_thousands(cell) {
+            self.first.get_or_insert_with(|| (line, cell.to_owned()));
+        } else {
+            self.decimal = true;
+        }
+    }
+
+    fn join(&mut self, later: Self) {
+        self.first = self.first.take().or(later.first);
+        self.decimal |= later.decimal;
+        self.hundreds |= later.hundreds;
+    }
+}
+
 impl Table {
     /// Reads a table. Blank lines are skipped; all other rows must have the same number of cells. Delimiter and
     /// header are found from the content if they are not given. `texts` is asked, with the first row, which columns
@@ -112,7 +144,7 @@ impl Table {
         }
         let all: Vec<usize> = (0..table.width()).collect();
         let read = Read::all(input, &table.layout, &all)?;
-        (table.cells, table.lines) = (read.cells, read.lines);
+        (table.cells, table.lines, table.commas) = (read.cells, read.lines, read.commas);
         table.pools = read.pools.into_iter().map(Option::unwrap_or_default).map(|p| *p).collect();
         // A text below the first row of a column of numbers.
         let surprised = all.into_iter().filter(|&j| read.surprised[j]).collect();
@@ -320,6 +352,25 @@ impl Table {
         }
     }
 
+    /// The first of the commas of a column that may separate thousands, with its line: every comma has three digits after it
+    /// and one to three before, and there are whole numbers of three digits.
+    pub(super) fn thousands(
+        &self,
+        column: usize,
+        rows: impl Iterator<Item = usize>,
+    ) -> Option<(usize, String)> {
+        let mut commas = Commas::default();
+        let commas = match self.layout.modes[column] {
+            Mode::Number(_) => self.commas.get(column)?.as_deref()?,
+            Mode::Text => {
+                rows.for_each(|row| commas.see(self.lines[row], self.cell(row, column)));
+                &commas
+            }
+        };
+        let (line, cell) = commas.first.clone()?;
+        (commas.hundreds && !commas.decimal).then_some((line as usize, cell))
+    }
+
     /// Whether the first row looks like names: it has text above a column of numbers, or there are no numbers
     /// at all and none of its cells occurs again, neither beside nor below it in its column.
     pub(super) fn has_header(&self) -> bool {
@@ -383,6 +434,7 @@ struct Read {
     pools: Vec<Option<Box<Pool>>>,
     /// Of each column, whether there was a text below the first row where a number was expected.
     surprised: Vec<bool>,
+    commas: Vec<Option<Box<Commas>>>,
 }
 
 impl Read {
@@ -399,13 +451,25 @@ impl Read {
     }
 
     fn empty(columns: usize) -> Self {
-        Self { pools: vec![None; columns], surprised: vec![false; columns], ..Self::default() }
+        Self {
+            pools: vec![None; columns],
+            surprised: vec![false; columns],
+            commas: vec![None; columns],
+            ..Self::default()
+        }
     }
 
     fn piece(piece: &Piece, layout: &Layout, columns: &[usize]) -> Result<Self> {
         let mut read = Self::empty(columns.len());
         let (delimiter, width) = (layout.delimiter, layout.modes.len());
-        for_each_record(piece.text()?, delimiter, piece.line, |line, record| {
+        let text = piece.text()?;
+        let quoted = text.as_bytes().contains(&b'"');
+        let mut wrong =
+            if quoted { delimiter::wrong_quote(text, delimiter, piece.line) } else { None };
+        for_each_record(text, delimiter, piece.line, |line, record| {
+            if let Some(wrong) = wrong.take_if(|wrong| wrong.record <= line) {
+                return Err(wrong.error);
+            }
             // A line of tabs alone is blank, unless it has as many cells as the table has columns: then it is a
             // row of missing values. Before the first row it is always blank.
             if line < layout.first_line
@@ -431,7 +495,12 @@ impl Read {
                 let cell = match layout.modes[column] {
                     Mode::Text => text(),
                     Mode::Number(decimal) => match number(cell, decimal) {
-                        Some(value) => Cell::Number(value),
+                        Some(value) => {
+                            if decimal == Decimal::Comma {
+                                read.commas[k].get_or_insert_default().see(line as u32, cell);
+                            }
+                            Cell::Number(value)
+                        }
                         None if is_missing(cell) => Cell::Missing,
                         None => {
                             read.surprised[k] |= line > layout.first_line;
@@ -443,12 +512,20 @@ impl Read {
             }
             Ok(true)
         })?;
-        Ok(read)
+        // In a record that is blank.
+        wrong.map_or(Ok(read), |wrong| Err(wrong.error))
     }
 
     /// Adds rows of the piece after those that are there.
     fn append(&mut self, mut part: Self) -> Result<()> {
         let width = self.pools.len();
+        for (all, later) in self.commas.iter_mut().zip(part.commas.drain(..)) {
+            match (all.as_mut(), later) {
+                (Some(all), Some(later)) => all.join(*later),
+                (None, later) => *all = later,
+                (_, None) => {}
+            }
+        }
         for (column, (all, pool)) in self.pools.iter_mut().zip(&part.pools).enumerate() {
             let Some(pool) = pool else { continue };
             let all = all.get_or_insert_default();
