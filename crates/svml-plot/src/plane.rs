@@ -98,16 +98,15 @@ impl Plane {
         self.chosen.iter().filter(|chosen| **chosen == cell).count()
     }
 
-    /// A frame around the cell that was chosen most often, and how often each was if there were several
+    /// A frame around what was chosen most often, one cell or several alike, and how often each was if there were several
     /// searches.
     fn draw_choices(&self, canvas: &mut Canvas, panel: &Panel, x: &[f64], y: &[f64]) {
         let all = || (0..self.y.len()).flat_map(|r| (0..self.x.len()).map(move |c| (c, r)));
         let most = all().map(|cell| self.times_chosen(cell)).max().filter(|most| *most > 0);
-        let framed = all().find(|cell| Some(self.times_chosen(*cell)) == most);
         for (c, r) in all() {
             let (x0, y0) = panel.at(x[c], y[r]);
             let (x1, y1) = panel.at(x[c + 1], y[r + 1]);
-            if framed == Some((c, r)) {
+            if Some(self.times_chosen((c, r))) == most {
                 let (w, h) = (x1 - x0 - 3.0, y0 - y1 - 3.0);
                 canvas.frame(x0 + 1.5, y1 + 1.5, w, h, Stroke::solid(INK, 2.4));
             }
