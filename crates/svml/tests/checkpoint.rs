@@ -225,13 +225,13 @@ fn time_limits_add_up() {
     let path = file("time");
     let data = generated(700);
     let expected = bytes(Model::fit(&data, Svml::default()));
-    let mut limit = Duration::from_millis(40);
+    let mut limit = Duration::from_millis(5);
     let mut ends = 0;
     let model = loop {
         let mut run = Run::new().checkpoint(&path).time_limit(limit);
         match Model::fit_with(&data, Svml::default(), &mut run) {
             Ok(model) if !model.report().stop.unwrap().is_early() => break model,
-            Ok(_) | Err(Error::Interrupted) => (ends, limit) = (ends + 1, limit.mul_f64(1.2)),
+            Ok(_) | Err(Error::Interrupted) => (ends, limit) = (ends + 1, limit.mul_f64(1.4)),
             Err(error) => panic!("{error}"),
         }
     };
@@ -260,9 +260,11 @@ fn the_file_holds_no_rows() {
         let store = Store::open(&path, Key::new("data"), Key::new("parameters")).unwrap();
         let store = Arc::new(store.on_trial(None));
         let params = Svml { landmarks, ..Svml::default() };
-        Model::fit_with(&data, params, &mut Run::new().with_store(Arc::clone(&store))).unwrap();
+        let mut run = Run::new().with_store(Arc::clone(&store));
+        let model = Model::fit_with(&data, params, &mut run).unwrap();
         let content = fs::read(&path).unwrap();
-        for value in data.x().as_slice() {
+        let standardised = model.scaler().apply(data.x());
+        for value in data.x().as_slice().iter().chain(standardised.as_slice()) {
             let bytes = value.to_le_bytes();
             assert!(!content.windows(8).any(|found| found == bytes), "{value}");
         }
