@@ -215,3 +215,91 @@ fn refusals_say_what_to_do() {
     assert!(run.err.contains("if this computer is offline"), "{}", run.err);
     assert!(run.err.contains("haberman.data"), "{}", run.err);
 }
+
+#[test]
+fn a_server_that_sends_without_end_is_left() {
+    let sandbox = Sandbox::new();
+    // Said beforehand, or not: 3103 bytes are expected, and twice that and 64 KiB are taken.
+    for headers in ["Content-Length: 10000000\r\n", ""] {
+        let server = serve(move |_, _| Reply {
+            status: "200 OK",
+            headers: headers.to_owned(),
+            body: vec![b'1'; 10_000_000],
+        });
+        let run = fetch(&sandbox, &server.address, &["haber"]).code(1);
+        assert!(run.err.contains("sends more than 71742 bytes"), "{}", run.err);
+        assert_eq!(std::fs::read_dir(sandbox.path("d/haber")).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn names_lead_nowhere_else() {
+    let sandbox = Sandbox::new();
+    let server = serve(|_, from| all(b"30,64,1,1\n", from));
+    for name in ["../haber", "haber/../../x", "/etc/passwd", "haber\0", ""] {
+        // The null character cannot be passed at all.
+        let Ok(output) = sandbox
+            .command(&["data", "fetch", "--dir", "d", name])
+            .env("SVML_UCI_SERVER", &server.address)
+            .output()
+        else {
+            continue;
+        };
+        Run::from(output).code(2);
+    }
+    // Packed files are streams without names of files; where one is put is known before it is fetched.
+    let packed = include_bytes!("data/squares-16bit.Z");
+    let server = serve(move |_, from| all(packed, from));
+    fetch(&sandbox, &server.address, &["page"]).code(1);
+    let left: Vec<_> = walk(sandbox.folder());
+    assert_eq!(left, Vec::<PathBuf>::new());
+}
+
+/// All files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+/// A server of TLS whose certificate nobody vouches for, and one that speaks no TLS at all.
+#[test]
+fn who_cannot_prove_to_be_the_server_is_not_believed() {
+    let plain = serve(|_, from| all(b"30,64,1,1\n", from));
+    let sandbox = Sandbox::new();
+    let run = fetch(&sandbox, &plain.address.replace("http://", "https://"), &["haber"]).code(1);
+    assert!(run.err.contains("cannot be reached"), "{}", run.err);
+    if !sandbox::installed("openssl") {
+        return;
+    }
+    let openssl = |args: &[&str]| {
+        let mut command = std::process::Command::new("openssl");
+        command.args(args).current_dir(sandbox.folder());
+        command.stdin(std::process::Stdio::null());
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        command
+    };
+    let request = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost \
+                   -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE";
+    let made = openssl(&request.split_whitespace().collect::<Vec<_>>()).status().unwrap();
+    assert!(made.success());
+    let port = {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().port().to_string()
+    };
+    let mut server = openssl(&["s_server", "-www", "-key", "key.pem", "-cert", "cert.pem"])
+        .args(["-accept", &format!("127.0.0.1:{port}")])
+        .spawn()
+        .unwrap();
+    let there = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        TcpStream::connect(format!("127.0.0.1:{port}")).is_ok()
+    });
+    let run = fetch(&sandbox, &format!("https://localhost:{port}"), &["haber"]);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(there, "openssl does not listen");
+    let run = run.code(1);
+    assert!(run.err.contains("cannot be trusted"), "{}", run.err);
+    assert!(run.err.contains("UnknownIssuer"), "{}", run.err);
+    assert!(!sandbox.path("d/haber/haberman.data").exists());
+}

@@ -169,10 +169,16 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn links_lead_to_files() {
-    let mut pages: Vec<PathBuf> =
-        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "study/README.md"]
-            .map(PathBuf::from)
-            .into();
+    let mut pages: Vec<PathBuf> = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "RELEASING.md",
+        "SECURITY.md",
+        "study/README.md",
+    ]
+    .map(PathBuf::from)
+    .into();
     let docs = fs::read_dir(repository().join("docs")).unwrap();
     let docs = docs.map(|entry| Path::new("docs").join(entry.unwrap().file_name()));
     pages.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
@@ -187,4 +193,36 @@ fn links_lead_to_files() {
         }
     }
     assert!(count > 20, "{count} links");
+}
+
+/// The version stands in the head of Cargo.toml; what must repeat it says the same.
+#[test]
+fn there_is_one_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    let read = |name: &str| fs::read_to_string(repository().join(name)).unwrap();
+    let wrong = |file: &str| format!("{file} does not say {version}, the version in Cargo.toml");
+    let citation = read("CITATION.cff");
+    assert!(
+        citation.lines().any(|line| line == format!("version: {version}")),
+        "{}",
+        wrong("CITATION.cff")
+    );
+    let changelog = read("CHANGELOG.md");
+    let newest = changelog.lines().find(|line| line.starts_with("## ")).unwrap();
+    assert_eq!(newest.split_whitespace().nth(1), Some(version), "{}", wrong("CHANGELOG.md"));
+    let manifest = read("Cargo.toml");
+    let dependencies: Vec<&str> =
+        manifest.lines().filter(|line| line.contains("path = \"crates/")).collect();
+    assert_eq!(dependencies.len(), 4, "{dependencies:?}");
+    for line in dependencies {
+        assert!(line.contains(&format!("version = \"{version}\"")), "{line}");
+    }
+    // Elsewhere it is taken from there.
+    for entry in fs::read_dir(repository().join("crates")).unwrap() {
+        let name = format!("crates/{}/Cargo.toml", entry.unwrap().file_name().display());
+        let text = read(&name);
+        assert!(text.contains("version.workspace = true"), "{name}");
+        assert!(!text.contains("path = \"../"), "{name} names another crate without the workspace");
+    }
+    assert!(read("python/pyproject.toml").contains("dynamic = [\"version\"]"));
 }

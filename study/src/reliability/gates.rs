@@ -64,4 +64,19 @@ pub const GATES: &[Gate] = &[
             "crates/svml/tests/reading_any_input.rs, model_files.rs, model_files_hostile.rs; crates/svml-cli/tests/tables.rs",
         ),
     },
+    Gate {
+        title: "The network and the computer",
+        asks: "no socket but for `svml data fetch`; no path, account or host in what is written; no file by a name in data",
+        how: How::Tests("crates/svml-cli/tests/security.rs"),
+    },
+    Gate {
+        title: "Downloads",
+        asks: "nothing is kept whose sha256 or certificate is wrong; cut off ones continue, endless ones end",
+        how: How::Tests("crates/svml-cli/tests/fetch.rs"),
+    },
+    Gate {
+        title: "A release at any time",
+        asks: "one version everywhere; all crates pack, with licences, and build from what is packed; workflows without faults",
+        how: How::Tests("crates/svml/tests/documents.rs, release/check"),
+    },
 ];

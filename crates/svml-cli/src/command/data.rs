@@ -54,11 +54,24 @@ fn fetch_all(sets: &[&UciSet], folder: &Path, console: &Console) -> Outcome {
     }
 }
 
+/// Says how to get them without this program.
 #[cfg(not(feature = "fetch"))]
-fn fetch_all(_: &[&UciSet], _: &Path, _: &Console) -> Outcome {
-    Err(Failure::Usage(
-        "this svml was built without downloads; build it with the feature fetch".to_owned(),
-    ))
+fn fetch_all(sets: &[&UciSet], folder: &Path, _: &Console) -> Outcome {
+    let mut text = "this svml was built without downloads; build it with --features fetch, take one that was released, or \
+                    put the files there yourself:"
+        .to_owned();
+    for set in sets {
+        let _ = write!(
+            text,
+            "\n  {}/{} at {}{}, sha256 {}",
+            svml::internals::UCI_SERVER,
+            set.path,
+            set.in_folder(folder).display(),
+            if set.path.ends_with(".Z") { ", unpacked" } else { "" },
+            set.sha256[0]
+        );
+    }
+    Err(Failure::Usage(text))
 }
 
 /// What is known of the file of a set.

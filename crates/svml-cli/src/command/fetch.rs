@@ -77,6 +77,8 @@ fn download(
 ) -> Result<bool, Failure> {
     let agent: Agent = Agent::config_builder()
         .http_status_as_error(false)
+        // Nor may a server send us on to one without TLS; only a mirror that was named without it is asked without it.
+        .https_only(!url.starts_with("http://"))
         .timeout_connect(Some(Duration::from_secs(20)))
         .timeout_recv_response(Some(Duration::from_secs(60)))
         .timeout_recv_body(Some(Duration::from_secs(600)))
@@ -119,7 +121,20 @@ fn download(
             )));
         }
     }
-    let length = header(&answer, "content-length").map(|length| from + length);
+    let length = header(&answer, "content-length").map(|length| from.saturating_add(length));
+    // Room for another edition of the file; a server that sends without end must not fill the disk.
+    let most = 2 * set.bytes + (64 << 10);
+    let too_much = || {
+        let _ = fs::remove_file(part);
+        Failure::Runtime(format!(
+            "{url}: the server sends more than {most} bytes, and the file that was tested has {}; nothing was kept: try again later, or put the right file at {}",
+            set.bytes,
+            target.display()
+        ))
+    };
+    if length.is_some_and(|length| length > most) {
+        return Err(too_much());
+    }
     let mut file = File::options()
         .create(true)
         .write(true)
@@ -144,6 +159,9 @@ fn download(
             Ok(read) => read,
             Err(e) => return Err(broken(received, format!(" ({e})"))),
         };
+        if received + read as u64 > most {
+            return Err(too_much());
+        }
         file.write_all(&chunk[..read])
             .map_err(|e| Failure::io(part, &e, "make room and run the same command again"))?;
         received += read as u64;
@@ -161,9 +179,14 @@ fn header<B>(answer: &Response<B>, name: &str) -> Option<u64> {
 
 fn unreachable_server(set: &UciSet, url: &str, target: &Path, error: &ureq::Error) -> Failure {
     let host: PathBuf = url.split('/').skip(2).take(1).collect();
+    let why = error.to_string();
+    // rustls has no kind of error of its own for this that ureq would pass on.
+    let trouble = match why.contains("certificate") {
+        true => format!("the certificate of {} cannot be trusted ({why})", host.display()),
+        false => format!("{} cannot be reached ({why})", host.display()),
+    };
     Failure::Runtime(format!(
-        "{} cannot be reached ({error}); if this computer is offline, fetch {url} elsewhere and put it at {}, sha256 {}",
-        host.display(),
+        "{trouble}; if this computer is offline, or someone is in between, fetch {url} elsewhere and put it at {}, sha256 {}",
         target.display(),
         set.sha256[0]
     ))

@@ -1,5 +1,7 @@
 //! `svml report`: one page about a model and how it does.
 
+use std::path::Path;
+
 use crate::args::Report;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
@@ -11,8 +13,13 @@ pub fn run(args: &Report, console: &Console) -> Outcome {
     let model = files::classifier(&args.rows.model)?;
     let rows = files::checked_rows(&model, &args.rows, &[], console)?;
     let labels = files::labels(&rows)?;
+    // The page goes to other people: names of files, but not the folders that they are in.
+    let name = |path: &str| -> String {
+        Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy().into_owned())
+    };
     let title = args.title.clone();
-    let title = title.unwrap_or_else(|| format!("How {} does on {}", args.rows.model, rows.name));
+    let title = title
+        .unwrap_or_else(|| format!("How {} does on {}", name(&args.rows.model), name(&rows.name)));
     let page = svml_report::page(&model, &rows.rows.x, labels, &title)
         .map_err(|e| Failure::with_file(&rows.name, e))?;
     files::write(&args.output, page.as_bytes())?;
