@@ -63,7 +63,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         Check::Interrupts(check) => interrupts::check(check, &options.results),
         Check::Soak(check) => soak::check(check, &options.results),
         Check::Memory(of_check) => memory::run(of_check, &options.results),
-        Check::Resume(check) => resume::run(check, &options.results),
+        Check::Resume(check) => resume::check(check, &options.results),
         Check::Fuzz(fuzz) => fuzz::run(fuzz, &options.results),
         Check::Report { out } => report::write(&options.results, out),
     }

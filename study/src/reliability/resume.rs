@@ -1,9 +1,8 @@
 //! Kills `svml train --checkpoint` again and again, until it has written its model, and compares that with the model of
 //! a fit that nobody has disturbed.
 
-use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,19 +10,19 @@ use clap::Args;
 use svml::Generator;
 
 use super::record::Record;
+use super::scratch::{self, Random, Svml};
 
 /// What is asked for.
 #[derive(Args)]
 pub struct Resume {
+    #[command(flatten)]
+    svml: Svml,
     /// Kills in all, at least
     #[arg(long, default_value_t = 200, value_name = "N")]
     count: usize,
-    /// Seed of the moments at which it is killed
-    #[arg(long, default_value_t = 0, value_name = "S")]
+    /// Seed of the moments
+    #[arg(long, default_value_t = 0, value_name = "SEED")]
     seed: u64,
-    /// The command
-    #[arg(long, default_value = "target/release/svml", value_name = "PATH")]
-    svml: PathBuf,
 }
 
 /// A table and how it is fitted.
@@ -68,14 +67,14 @@ struct Seen {
 }
 
 /// Runs the check.
-pub fn run(options: &Resume, results: &Path) -> Result<(), String> {
-    let folder = std::env::temp_dir().join(format!("svml-resume-{}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut random = options.seed;
+pub fn check(options: &Resume, results: &Path) -> Result<(), String> {
+    let svml = options.svml.path()?;
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let mut random = Random(options.seed);
     let mut sentences = Vec::new();
     let (mut kills, mut fits, mut wrong) = (0, 0, Vec::new());
     for case in CASES {
-        let seen = torment(&case, options, &folder, &mut random)?;
+        let seen = torment(&case, &svml, options.count, folder.path(), &mut random)?;
         sentences.push(format!(
             "{} rows, {}: {} kills, {} fits came to their end, the most disturbed after {} kills; {:.2} s a fit undisturbed, {:.2} s in all its lives.",
             case.rows, case.what, seen.kills, seen.fits, seen.most, seen.seconds, seen.in_all,
@@ -84,7 +83,6 @@ pub fn run(options: &Resume, results: &Path) -> Result<(), String> {
         (kills, fits) = (kills + seen.kills, fits + seen.fits);
         wrong.extend(seen.wrong);
     }
-    let _ = fs::remove_dir_all(&folder);
     let met = wrong.is_empty() && kills >= options.count;
     sentences.insert(
         0,
@@ -104,19 +102,26 @@ pub fn run(options: &Resume, results: &Path) -> Result<(), String> {
     }
 }
 
-fn torment(case: &Case, options: &Resume, folder: &Path, random: &mut u64) -> Result<Seen, String> {
+fn torment(
+    case: &Case,
+    svml: &Path,
+    count: usize,
+    folder: &Path,
+    random: &mut Random,
+) -> Result<Seen, String> {
     let data = folder.join("data.csv");
     let (model, checkpoint) = (folder.join("model.svml"), folder.join("fit.checkpoint"));
-    table(case, &data)?;
+    let generator = Generator { rows: case.rows, classes: case.classes, ..Generator::default() };
+    fs::write(&data, scratch::table(&generator, |_| ())?).map_err(|e| e.to_string())?;
     let start = |checkpoint: Option<&Path>| -> Result<Child, String> {
-        let mut command = Command::new(&options.svml);
+        let mut command = Command::new(svml);
         command.arg("train").arg(&data).arg("--output").arg(&model).arg("--quiet");
         command.args(case.options);
         if let Some(file) = checkpoint {
             command.arg("--checkpoint").arg(file);
         }
         let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
-        command.spawn().map_err(|e| format!("{}: {e}", options.svml.display()))
+        command.spawn().map_err(|e| format!("{}: {e}", svml.display()))
     };
     let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
 
@@ -130,7 +135,7 @@ fn torment(case: &Case, options: &Resume, folder: &Path, random: &mut u64) -> Re
 
     let mut seen = Seen { kills: 0, fits: 0, most: 0, seconds, in_all: 0.0, wrong: Vec::new() };
     let mut of_fit = 0;
-    let wanted = options.count.div_ceil(case.share);
+    let wanted = count.div_ceil(case.share);
     while seen.kills < wanted || of_fit > 0 {
         if of_fit == 0 {
             for path in [&model, &checkpoint] {
@@ -138,7 +143,7 @@ fn torment(case: &Case, options: &Resume, folder: &Path, random: &mut u64) -> Re
             }
         }
         // Most lives end at the beginning of what is left, some in the middle of the end.
-        let life = Duration::from_secs_f64(0.7 * seconds * uniform(random));
+        let life = Duration::from_secs_f64(0.7 * seconds * random.share());
         let began = Instant::now();
         let mut child = start(Some(&checkpoint))?;
         let ended = loop {
@@ -184,27 +189,4 @@ fn torment(case: &Case, options: &Resume, folder: &Path, random: &mut u64) -> Re
     }
     seen.in_all /= seen.fits.max(1) as f64;
     Ok(seen)
-}
-
-/// Rows like those of the first page, as a table.
-fn table(case: &Case, path: &Path) -> Result<(), String> {
-    let generator = Generator { rows: case.rows, classes: case.classes, ..Generator::default() };
-    let data = generator.generate().map_err(|e| e.to_string())?.data;
-    let mut text = String::new();
-    for (x, class) in data.x().iter_rows().zip(data.y()) {
-        for value in x {
-            let _ = write!(text, "{value},");
-        }
-        let _ = writeln!(text, "class {class}");
-    }
-    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-/// The next number between 0 and 1, by SplitMix64.
-fn uniform(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
 }
