@@ -316,7 +316,7 @@ fn a_terminal_obeys_no_name_of_a_class_or_column() {
         assert!(text.contains('\u{fffd}'), "{what}: {text}");
     }
     // What is written for programs is what it was.
-    assert!(run(&["predict", "m", "t.csv"]).contains("\u{1b}]0;pwned\u{7}"));
+    assert!(run(&["predict", "m", "t.csv", "--probabilities"]).contains("\u{1b}]0;pwned\u{7}"));
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn advice_helps() {
     let words = "t.csv: cross-validation with 5 folds needs at least 5 rows, and there are 4; add rows, or use fewer folds by --set folds=2";
     assert!(err.contains(words), "{err}");
     sandbox.svml(&[&grid[..], &["--set", "folds=2"]].concat()).code(0);
-    let err = said_of(&forty(&[]), &["--form", "nonsense"], 2);
+    let err = sandbox.svml(&["train", "t.csv", "-o", "m", "--form", "nonsense"]).code(2).err;
     assert!(err.contains("it must be auto, sphere, diagonal, full or rank=R"), "{err}");
     let err = said_of(&forty(&[(3, "1e309,1,p")]), &[], 3);
     assert!(

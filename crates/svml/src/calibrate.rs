@@ -77,8 +77,10 @@ pub fn probabilities(values: &Matrix, temperature: f64, class_weights: Option<&[
         if let Some(weights) = class_weights {
             // On the logarithmic scale, where a class that is most improbable is not lost before it is weighed.
             let d = logits(values.row(i));
+            // The largest is zero, so that no quotient but those that do not count can overflow.
+            let top = d.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let scaled: Vec<f64> =
-                d.iter().zip(weights).map(|(d, w)| d / temperature - w.ln()).collect();
+                d.iter().zip(weights).map(|(d, w)| (d - top) / temperature - w.ln()).collect();
             out.copy_from_slice(&softmax(&scaled, 1.0));
             continue;
         }
@@ -112,6 +114,19 @@ mod tests {
 
     fn column(values: &[f64]) -> Matrix {
         Matrix::new(values.len(), 1, values.to_vec()).unwrap()
+    }
+
+    /// A file may hold any finite temperature and weights.
+    #[test]
+    fn probabilities_are_numbers_at_any_temperature() {
+        for temperature in [f64::MIN_POSITIVE, 1e-200, 1.0, 1e200, f64::MAX] {
+            for weights in [None, Some(&[1e-300, 1e300][..])] {
+                let h = column(&[0.0, 1.0, -1.0, 1e300, -1e300, f64::MAX]);
+                let p = probabilities(&h, temperature, weights);
+                let fits = |p: &f64| (0.0..=1.0 + 1e-12).contains(p);
+                assert!(p.as_slice().iter().all(fits), "{temperature:e}: {p:?}");
+            }
+        }
     }
 
     /// 400 rows at h = +-0.5, of which one in five is misclassified: p(right) = 0.8, so the temperature

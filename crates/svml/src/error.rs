@@ -298,6 +298,15 @@ impl fmt::Display for Remedy {
     }
 }
 
+/// Longest message, in characters.
+const LONGEST: usize = 1000;
+
+/// Whether a terminal could do something else than show the character: control characters, ends of lines, and those that
+/// turn the direction of what follows.
+pub fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Longest number in a message, in digits.
 const DIGITS: usize = 24;
 
@@ -365,8 +374,18 @@ impl Error {
         self.remedy().map_or(what.clone(), |remedy| format!("{what}; {}", words(remedy)))
     }
 
-    /// What is wrong, without the remedy.
+    /// What is wrong, without the remedy: one line, and nothing in it that a terminal would obey, whatever file it is about.
     pub fn what(&self) -> String {
+        let text = self.words();
+        if text.len() <= LONGEST && !text.contains(is_control) {
+            return text;
+        }
+        let mut shown = text.chars().map(|c| if is_control(c) { '\u{fffd}' } else { c });
+        let short: String = shown.by_ref().take(LONGEST).collect();
+        if shown.next().is_some() { short + "..." } else { short }
+    }
+
+    fn words(&self) -> String {
         match self {
             Self::Io { path, source } => format!("{}: {source}", path.display()),
             Self::Parse { line, message, .. } => format!("line {line}: {message}"),
@@ -459,6 +478,16 @@ mod tests {
         assert!(text.starts_with("row 2, column a: -1e308 is outside"), "{text}");
         let text = value(f64::INFINITY).what();
         assert!(text.ends_with("+-1e300 (a number beyond +-1.8e308 counts as infinite)"), "{text}");
+    }
+
+    #[test]
+    fn messages_are_one_line_that_no_terminal_obeys() {
+        let hostile = Error::ModelFile(format!("a\u{1b}[31m\nb{}", "x".repeat(5000)));
+        let text = hostile.to_string();
+        assert!(text.starts_with("not a usable model file: a\u{fffd}[31m\u{fffd}bxxx"), "{text}");
+        assert!(text.ends_with("xxx...") && text.len() < 1100);
+        let method = Error::parameter("method", "\t", "svml").to_string();
+        assert_eq!(method, "method = \u{fffd} is not allowed: it must be svml");
     }
 
     #[test]

@@ -7,7 +7,8 @@ pub use crate::data::read::{
     Gaps, Input, Slip, Suspect, Training, UCI_SERVER, UCI_SETS, UciSet, new_rows, read_text,
     training,
 };
-pub use crate::data::{LabelledRows, PairRows, excerpt, is_control, pairs};
+pub use crate::data::{LabelledRows, PairRows, excerpt, pairs};
+pub use crate::error::is_control;
 pub use crate::learners::itml::{Pairs, Projection};
 pub use crate::learners::lmnn::{LmnnProblem, LmnnValue};
 pub use crate::learners::nca::NcaLoss;

@@ -173,6 +173,31 @@ fn header_lengths_that_cannot_be() {
     assert!(refusal(&file(2, 0, &[])).contains("header"));
 }
 
+/// Found by fuzzing: 0 times the reciprocal of a temperature that is too small was no number.
+#[test]
+fn a_temperature_without_a_reciprocal_is_refused() {
+    let (mut header, arrays) = parts(&numbers(Form::Sphere));
+    for temperature in [1e-320, 5e-324, 0.0, -1.0] {
+        header["temperature"] = json!(temperature);
+        assert!(refusal(&rebuilt(&header, &arrays)).contains("temperature"), "{temperature:e}");
+    }
+    header["temperature"] = json!(f64::MIN_POSITIVE);
+    let model = Model::from_bytes(&rebuilt(&header, &arrays)).unwrap();
+    let p = model.probabilities(&Matrix::from_fn(3, 3, |i, _| i as f64 * 1e9)).unwrap();
+    assert!(p.as_slice().iter().all(|p| (0.0..=1.0).contains(p)), "{p:?}");
+}
+
+/// Found by fuzzing: what JSON says about a header repeats what is in it.
+#[test]
+fn refusals_repeat_no_control_characters() {
+    let (mut header, arrays) = parts(&numbers(Form::Sphere));
+    for text in ["\u{1b}[31m", "\r\n"] {
+        header["form"] = json!(text.repeat(2000));
+        let message = refusal(&rebuilt(&header, &arrays));
+        assert!(!message.contains(char::is_control) && message.len() < 4000, "{message}");
+    }
+}
+
 #[test]
 fn other_versions_are_named() {
     let bytes = numbers(Form::Sphere);

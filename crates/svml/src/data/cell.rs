@@ -1,5 +1,7 @@
 //! The text of one cell: whether it is missing, which number it is, how it is shown in a message.
 
+use crate::error::is_control;
+
 /// Texts that stand for a missing value, in upper or lower case.
 const MISSING: [&str; 8] = ["?", "NA", "N/A", "NaN", "+NaN", "-NaN", "null", "None"];
 
@@ -30,12 +32,6 @@ pub(super) fn number(cell: &str, decimal: Decimal) -> Option<f64> {
         Decimal::Comma => cell.parse(),
     };
     value.ok().filter(|v: &f64| !v.is_nan())
-}
-
-/// Whether a terminal could do something else than show the character: control characters, ends of lines, and those that
-/// turn the direction of what follows.
-pub fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A text from a file as a message can repeat it: short, on one line.

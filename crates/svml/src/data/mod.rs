@@ -110,7 +110,7 @@ mod scale;
 mod schema;
 
 #[doc(hidden)]
-pub use cell::{excerpt, is_control};
+pub use cell::excerpt;
 #[doc(hidden)]
 pub use coding::check_dense;
 pub use dataset::Dataset;

@@ -243,7 +243,8 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
     if matches!(kind, Kind::Neighbours(0)) {
         return Err(bad("no neighbours that vote".to_owned()));
     }
-    if !header.temperature.is_none_or(|v| v.is_finite() && v > 0.0) {
+    // Its reciprocal is what probabilities are computed with.
+    if !header.temperature.is_none_or(|v| v.is_finite() && v > 0.0 && v.recip().is_finite()) {
         return Err(bad(format!("temperature {:?}", header.temperature)));
     }
     if let Some(weights) = &header.class_weights {

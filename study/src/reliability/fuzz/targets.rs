@@ -609,8 +609,8 @@ fn parameters(bytes: &[u8]) -> Result<Outcome, String> {
     let mut methods: Vec<Method> = Vec::new();
     match serde_json::from_str::<Method>(text) {
         Ok(method) => methods.push(method),
+        // The command and Python say it in a message of their own.
         Err(error) => {
-            said(&error.to_string())?;
             let _ = write!(kind, "[{}]", without_input(&error.to_string()));
         }
     }
@@ -640,9 +640,8 @@ fn parameters(bytes: &[u8]) -> Result<Outcome, String> {
         }
         methods.push(method);
     }
-    if let Err(error) = serde_json::from_str::<ReadOptions>(text) {
-        said(&error.to_string())?;
-    }
+    let options = serde_json::from_str::<ReadOptions>(text).is_ok();
+    let _ = write!(kind, "[options {options}]");
     for method in &methods {
         let json = serde_json::to_string(method).map_err(|e| format!("no JSON: {e}"))?;
         let again: Method = serde_json::from_str(&json)
