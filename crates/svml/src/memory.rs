@@ -19,7 +19,7 @@ const UNKNOWN: u64 = 8 << 30;
 const LEFT: usize = 32 << 20;
 
 /// Buffers of fewer bytes are small.
-const LARGE: usize = 1 << 16;
+const LARGE: usize = 1 << 15;
 
 /// Buffers of so many bytes are very large.
 const VERY_LARGE: usize = 256 << 20;
@@ -101,19 +101,37 @@ pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize, what: &str) -> Result
     if grown { Ok(()) } else { Err(exhausted(what, least as u64)) }
 }
 
-/// The error where the system has no memory left for something of so many bytes.
-pub(crate) fn exhausted(what: &str, bytes: u64) -> Error {
-    let root = Path::new("/");
-    let used = status(root, "VmSize:").unwrap_or(0);
-    let limit = u128::from(used) + u128::from(free_under(root).unwrap_or(0));
-    let bytes = u128::from(used) + u128::from(bytes) + LEFT as u128;
-    Error::TooLarge {
-        what: format!("{what}, with what is in use already,"),
-        // What others free meanwhile does not make it fit.
-        limit: limit.min(bytes.saturating_sub(1)),
-        bytes,
-        remedy: Remedy::MoreMemory,
+/// That the system had no memory left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lack {
+    /// What would have been in use.
+    bytes: u128,
+    /// What there is.
+    limit: u128,
+}
+
+impl Lack {
+    /// Of so many bytes beside those in use now.
+    pub fn of(bytes: u64) -> Self {
+        let root = Path::new("/");
+        let used = u128::from(status(root, "VmSize:").unwrap_or(0));
+        let limit = used + u128::from(free_under(root).unwrap_or(0));
+        let bytes = used + u128::from(bytes) + LEFT as u128;
+        // What other threads have freed since then does not make it fit.
+        Self { bytes, limit: limit.min(bytes.saturating_sub(1)) }
     }
+
+    /// The same as an error; `what` is what there was no memory for.
+    pub fn error(self, what: &str) -> Error {
+        let Self { bytes, limit } = self;
+        let what = format!("{what}, with what is in use already,");
+        Error::TooLarge { what, bytes, limit, remedy: Remedy::MoreMemory }
+    }
+}
+
+/// The error where the system has no memory left for something of so many bytes.
+fn exhausted(what: &str, bytes: u64) -> Error {
+    Lack::of(bytes).error(what)
 }
 
 /// A number of kilobytes in /proc/self/status, in bytes.

@@ -1,8 +1,8 @@
 //! When to stop: the flag and the deadline that long computations ask, and why learning ended.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::checkpoint::Key;
 use crate::checkpoint::Store;
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::Lack;
 
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 pub use standing::Instant;
@@ -105,15 +105,15 @@ pub struct Watch {
     pub(crate) interrupt: Arc<AtomicBool>,
     pub(crate) started: Instant,
     pub(crate) deadline: Option<Instant>,
-    /// Bytes that the kernel matrix asked for and did not get; 0: none.
-    pub(crate) lacking: Arc<AtomicU64>,
+    /// Whether a kernel matrix got less memory than it asked for.
+    pub(crate) lack: Arc<OnceLock<Lack>>,
     pub(crate) store: Option<Arc<Store>>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        let (interrupt, lacking) = (Arc::default(), Arc::default());
-        Self { interrupt, started: Instant::now(), deadline: None, lacking, store: None }
+        let (interrupt, lack) = (Arc::default(), Arc::default());
+        Self { interrupt, started: Instant::now(), deadline: None, lack, store: None }
     }
 }
 
@@ -178,14 +178,14 @@ impl Watch {
 
     /// Says that memory ended within a computation that cannot fail where it stands: the next check does.
     pub(crate) fn lacks(&self, bytes: usize) {
-        self.lacking.store(bytes as u64, Ordering::Relaxed);
+        self.lack.get_or_init(|| Lack::of(bytes as u64));
     }
 
     /// [`Error::TooLarge`] once memory has ended.
     pub(crate) fn check_memory(&self) -> Result<()> {
-        match self.lacking.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            bytes => Err(memory::exhausted("the next columns of a kernel matrix", bytes)),
+        match self.lack.get() {
+            None => Ok(()),
+            Some(lack) => Err(lack.error("the next columns of a kernel matrix")),
         }
     }
 

@@ -145,15 +145,15 @@ impl Attack<'_> {
         };
         // Few steps: it is memory that is looked at.
         let few = ["--set", "max_iterations=2"];
-        let sizes: &[usize] = if fast { &[1000, 3000] } else { &[1000, 3000, 4900, 20_000] };
+        let sizes: &[usize] = if fast { &[1000, 3000, 8000] } else { &[1000, 3000, 4900, 20_000] };
         let model = path("train.svml");
         for &rows in sizes {
             let table = self.table(&format!("rows{rows}.csv"), rows, 10)?;
             case(&["train", &table, "-o", &model, few[0], few[1]]);
         }
         let exact = self.table("exact.csv", 12_000, 5)?;
-        case(&["train", &exact, "-o", &model, "--exact", "--time-limit", "20"]);
-        let widths: &[usize] = if fast { &[20_000] } else { &[5000, 20_000, 100_000] };
+        case(&["train", &exact, "-o", &model, "--exact", "--time-limit", "5"]);
+        let widths: &[usize] = if fast { &[2000] } else { &[5000, 20_000, 100_000] };
         for &columns in widths {
             let table = self.table(&format!("wide{columns}.csv"), 10, columns)?;
             let wide = path(&format!("wide{columns}.svml"));
@@ -162,7 +162,7 @@ impl Attack<'_> {
             case(&["show", &wide]);
             case(&["plot", &wide, &table, "-o", &path("map.svg")]);
             case(&["plot", &wide, "--kind", "metric", "-o", &path("metric.svg")]);
-            case(&["export", &wide, "-o", &path("model.onnx")]);
+            case(&["export", &wide, "--to", "onnx", "-o", &path("model.onnx")]);
             case(&["export", &wide, "--to", "libsvm", "-o", &path("model.libsvm")]);
             case(&["explain", &wide, &table, "--row", "2"]);
             for form in ["full", "rank=50"] {

@@ -371,8 +371,8 @@ fn decision(
         let grid = grid(x_range, y_range, basis.flat, 1);
         let zero = Matrix::zeros(1, u.cols());
         let moved = Moved { basis, u: &zero, places: &Matrix::zeros(1, 2) };
-        let moved = moved.to(&grid, &vec![0; grid.rows()]);
-        return Ok(Some(vote(&svms.outputs(&moved), classes)));
+        let outputs = moved.outputs(svms, &grid, &vec![0; grid.rows()]);
+        return Ok(Some(vote(&outputs, classes)));
     }
     let coarse = grid(x_range, y_range, basis.flat, COARSE);
     let moved = Moved { basis, u, places };
@@ -388,7 +388,22 @@ struct Moved<'a> {
     places: &'a Matrix,
 }
 
+/// Rows that are moved have at most so many numbers at a time: of very many columns there are few of them.
+const MOVED_NUMBERS: usize = 1 << 22;
+
 impl Moved<'_> {
+    /// The outputs of all pairs for rows, one for each place of the grid, that are moved there. // (grid, pairs)
+    fn outputs(&self, svms: &SvmClassifier, grid: &Matrix, row: &[usize]) -> Matrix {
+        let at_once = (MOVED_NUMBERS / self.u.cols().max(1)).max(1);
+        let mut values = Vec::new();
+        for (first, row) in (0..grid.rows()).step_by(at_once).zip(row.chunks(at_once)) {
+            let places = Matrix::from_fn(row.len(), 2, |g, axis| grid[(first + g, axis)]);
+            values.extend(svms.outputs(&self.to(&places, row)).into_vec());
+        }
+        let pairs = values.len() / grid.rows().max(1);
+        Matrix::from_fn(grid.rows(), pairs, |g, p| values[g * pairs + p])
+    }
+
     /// For each place of the grid a row, moved there; its other directions stay. // (grid, features)
     fn to(&self, grid: &Matrix, row: &[usize]) -> Matrix {
         // A'(A A')^-1 takes a step on the map back to the features; without a second direction its row is zero.
@@ -452,7 +467,7 @@ fn mean_around(svms: &SvmClassifier, moved: &Moved<'_>, grid: &Matrix, scale: [f
     let mut mean: Option<Matrix> = None;
     for m in 0..many {
         let row: Vec<usize> = nearest.iter().map(|near| near[m].0).collect();
-        let mut outputs = svms.outputs(&moved.to(grid, &row));
+        let mut outputs = moved.outputs(svms, grid, &row);
         for (g, near) in nearest.iter().enumerate() {
             outputs.row_mut(g).iter_mut().for_each(|h| *h *= near[m].1);
         }

@@ -184,7 +184,6 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     params.validate(data.columns())?;
     let sample = rows.sample()?;
     let memory = params.memory();
-    params.check_form(data.columns(), memory)?;
     let approach = Approach::of(&sample, COPIES, params, memory)?;
     let (svms, matrices) = match params.criterion {
         // Folds are trained one after the other where they do not fit in together.
@@ -195,6 +194,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     if approach == Approach::EXACT {
         rows.check_memory(svms, matrices, memory)?;
     }
+    params.check_form(data.columns(), memory)?;
     let mut warnings = rows.warnings(data);
     warnings.extend(check_distinct(&rows)?);
     let learned = match params.form {
