@@ -32,7 +32,8 @@ pub fn to_python(error: Error) -> PyErr {
             PyFloatingPointError::new_err(text)
         }
         Error::NotAClassifier | Error::Unsupported(_) => PyRuntimeError::new_err(text),
-        Error::Io { path, source } => match source.raw_os_error() {
+        // From the number Python knows which kind of OSError it is.
+        Error::Io { path, source } => match source.raw_os_error().or(number_of(source.kind())) {
             Some(code) => {
                 let cause = source.to_string();
                 let cause = cause.split(" (os error").next().unwrap_or_default().to_owned();
@@ -43,6 +44,17 @@ pub fn to_python(error: Error) -> PyErr {
         // An interrupt from Python is raised by whoever saw the signal, so this was the time limit.
         Error::Interrupted => PyTimeoutError::new_err(text),
         _ => PyValueError::new_err(text),
+    }
+}
+
+/// The number of the system, on those that Python runs on, for what the library finds out by itself.
+fn number_of(kind: std::io::ErrorKind) -> Option<i32> {
+    match kind {
+        std::io::ErrorKind::NotFound => Some(2),
+        std::io::ErrorKind::PermissionDenied => Some(13),
+        std::io::ErrorKind::IsADirectory => Some(21),
+        std::io::ErrorKind::InvalidInput => Some(22),
+        _ => None,
     }
 }
 

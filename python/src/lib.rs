@@ -27,7 +27,7 @@ use svml::data::{Missing, NewRows};
 use svml::figures::{
     Confusion, Map, MetricMatrix, PrecisionRecall, Relevance, Reliability, Roc, Trace, Waterfall,
 };
-use svml::internals::{Parameters, write_atomically};
+use svml::internals::{Parameters, write_atomically, write_together};
 use svml::learners::Itml;
 use svml::{Dataset, Matrix, Measures, Method, Remark, Run, Scores, Step, Stop, Unusual};
 use svml_export::{Input, Output};
@@ -61,6 +61,12 @@ fn texts(remarks: &[Remark]) -> Vec<String> {
 #[pyfunction]
 fn defaults<'py>(py: Python<'py>, method: &str) -> PyResult<Bound<'py, PyDict>> {
     dict(py, &method_of(method)?.parameters_json())
+}
+
+/// Writes a file, whole or not at all, by the rules of model files.
+#[pyfunction]
+fn write_file(py: Python<'_>, path: PathBuf, text: String) -> PyResult<()> {
+    run(py, 1, move || write_atomically(&path, text.as_bytes()))
 }
 
 /// The parameters of a method and what a value of each must be.
@@ -315,12 +321,13 @@ impl Model {
                 "js" => svml_export::js(&model, output)?.into_bytes(),
                 _ => {
                     let exported = model.to_libsvm(true)?;
-                    if let Some(range) = exported.range {
-                        let mut beside = path.clone().into_os_string();
-                        beside.push(".range");
-                        write_atomically(Path::new(&beside), range.as_bytes())?;
-                    }
-                    exported.text.into_bytes()
+                    let mut beside = path.clone().into_os_string();
+                    beside.push(".range");
+                    let range =
+                        exported.range.as_ref().map(|text| (Path::new(&beside), text.as_bytes()));
+                    let model = (path.as_path(), exported.text.as_bytes());
+                    let files: Vec<_> = range.into_iter().chain([model]).collect();
+                    return write_together(&files);
                 }
             };
             write_atomically(&path, &bytes)
@@ -762,5 +769,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(feature = "provoke-panic")]
     module.add_function(wrap_pyfunction!(provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(write_file, module)?)?;
     module.add_function(wrap_pyfunction!(bounds, module)?)
 }

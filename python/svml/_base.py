@@ -339,7 +339,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         path : str, bytes or path-like
-            The file. The command ``svml``, the Rust library and `svml.load` read it.
+            The file. The command ``svml``, the Rust library and `svml.load` read it. Owner and permissions of an old file
+            are kept; a link is followed; a file that is read-only, and a link to nothing, are refused.
         """
         self._fitted().save(fsdecode(path))
 

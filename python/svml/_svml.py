@@ -7,7 +7,6 @@ import numbers
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from os import PathLike, fsdecode
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -628,7 +627,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
         y : array-like of shape (n_samples,)
             Their classes.
         path : str or path-like, default=None
-            File for the page.
+            File for the page, which is written whole or not at all.
         title : str, default=None
             Heading of the page.
 
@@ -642,7 +641,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
         heading = title if title is not None else f"{type(self).__name__} on {len(labels)} rows"
         html = self._model.page(X, labels, heading, self._threads())
         if path is not None:
-            Path(path).write_text(html, encoding="utf-8")
+            _core.write_file(path, html)
         return html
 
     def keep_rows(self, X: Any, y: Any) -> Any:

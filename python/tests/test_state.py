@@ -7,7 +7,9 @@ import json
 import os
 import pickle
 import shutil
+import stat
 import subprocess
+import sys
 
 import cloudpickle
 import joblib
@@ -121,6 +123,44 @@ def test_a_transformer_reads_a_classifier(wine, tmp_path):
     NCA().fit(*wine).save(tmp_path / "metric.svml")
     with pytest.raises(ValueError, match="without a classifier"):
         SVML.load(tmp_path / "metric.svml")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and permissions of Unix")
+def test_what_stands_at_the_path_is_kept(tmp_path, small):
+    """By the rules of the command: links are followed, devices are not replaced, what is read-only stays."""
+    X, y = small
+    model = SVMLClassifier(form="sphere").fit(X, y)
+    writes = [model.save, lambda path: model.export(path, "c"), lambda path: model.report(X, y, path)]
+    for write in writes:
+        file, link = tmp_path / "file", tmp_path / "link"
+        file.write_text("old")
+        file.chmod(0o640)
+        link.symlink_to(file)
+        write(link)
+        assert link.is_symlink()
+        assert file.stat().st_mode & 0o777 == 0o640
+        assert len(file.read_bytes()) > 1000
+        file.write_text("old")
+        file.chmod(0o444)
+        with pytest.raises(PermissionError, match="read-only"):
+            write(file)
+        assert file.read_text() == "old"
+        (tmp_path / "nothing").symlink_to(tmp_path / "gone")
+        with pytest.raises(OSError, match="not there"):
+            write(tmp_path / "nothing")
+        with pytest.raises(IsADirectoryError):
+            write(tmp_path)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link", "nothing"]
+        # A device like /dev/null, which only the superuser can make, and which only the superuser can lose.
+        try:
+            os.mknod(tmp_path / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        except OSError:
+            pass
+        else:
+            write(tmp_path / "null")
+            assert stat.S_ISCHR((tmp_path / "null").stat().st_mode)
+        for path in tmp_path.iterdir():
+            path.unlink()
 
 
 def test_files_that_are_none(tmp_path, wine):

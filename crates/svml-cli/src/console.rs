@@ -18,61 +18,85 @@ use crate::failure::{Failure, Outcome};
 pub struct Console {
     quiet: bool,
     colour: bool,
+    signals: Signals,
+}
+
+/// What signals of the system ask for: Ctrl-C, SIGTERM, and SIGHUP, which comes when the terminal is closed.
+#[derive(Clone, Default)]
+pub struct Signals {
     interrupt: Arc<AtomicBool>,
     graceful: Arc<AtomicBool>,
 }
 
-impl Console {
-    /// Sets up messages and the handler of Ctrl-C and of SIGTERM.
-    pub fn new(global: &Global) -> Result<Self, Failure> {
-        let console = Self {
-            quiet: global.quiet,
-            colour: std::io::stderr().is_terminal()
-                && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-            interrupt: Arc::new(AtomicBool::new(false)),
-            graceful: Arc::new(AtomicBool::new(false)),
-        };
-        console
-            .clone()
-            .listen()
+impl Signals {
+    /// Listens from now on.
+    pub fn listen() -> Result<Self, Failure> {
+        let signals = Self::default();
+        (signals.clone().handle())
             .map_err(|e| Failure::Runtime(format!("signals cannot be handled: {e}")))?;
-        Ok(console)
+        Ok(signals)
     }
 
     #[cfg(unix)]
-    fn listen(self) -> std::io::Result<()> {
-        use signal_hook::consts::{SIGINT, SIGTERM};
-        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    fn handle(self) -> std::io::Result<()> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+        let listened = match is_ignored(SIGHUP) {
+            true => &[SIGINT, SIGTERM][..],
+            false => &[SIGINT, SIGTERM, SIGHUP],
+        };
+        // A file that grows beyond a limit of the system is an error where it is written, not the end of the program.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        let mut signals = signal_hook::iterator::Signals::new(listened)?;
         std::thread::Builder::new()
             .spawn(move || signals.forever().for_each(|_| self.interrupted()))
             .map(drop)
     }
 
     #[cfg(not(unix))]
-    fn listen(self) -> Result<(), ctrlc::Error> {
+    fn handle(self) -> Result<(), ctrlc::Error> {
         ctrlc::set_handler(move || self.interrupted())
     }
 
     fn interrupted(&self) {
         let again = self.interrupt.swap(true, Ordering::SeqCst);
         if again || !self.graceful.load(Ordering::SeqCst) {
+            Console::error("interrupted");
             std::process::exit(130);
         }
-        self.always(
+        always(
             "interrupted: finishing with the best so far (press Ctrl-C again to quit immediately)",
         );
+    }
+}
+
+/// Whether a signal was told to have no effect before the program began, as nohup does with SIGHUP; that must stay so.
+/// Where the system does not tell, it is left alone.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_none_or(|mask| mask & (1 << (signal - 1)) != 0)
+}
+
+impl Console {
+    /// Sets up messages.
+    pub fn new(global: &Global, signals: Signals) -> Self {
+        let colour = std::io::stderr().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        Self { quiet: global.quiet, colour, signals }
     }
 
     /// From here on an interrupt raises the flag, which the caller watches, instead of ending the
     /// program.
     pub fn interrupt(&self) -> Arc<AtomicBool> {
-        self.graceful.store(true, Ordering::SeqCst);
-        self.interrupt.clone()
+        self.signals.graceful.store(true, Ordering::SeqCst);
+        self.signals.interrupt.clone()
     }
 
     /// Whether the user wants to stop.
     pub fn is_interrupted(&self) -> bool {
-        self.interrupt.load(Ordering::SeqCst)
+        self.signals.interrupt.load(Ordering::SeqCst)
     }
 
     /// Whether only results and errors are wanted.
@@ -80,15 +104,10 @@ impl Console {
         self.quiet
     }
 
-    fn always(&self, text: &str) {
-        // A closed standard error is no reason to fail.
-        let _ = writeln!(std::io::stderr(), "{}", clean(text));
-    }
-
     /// A message, unless quiet.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            self.always(text);
+            always(&clean(text));
         }
     }
 
@@ -96,7 +115,7 @@ impl Console {
     pub fn warn(&self, text: &str) {
         if !self.quiet {
             let mark = if self.colour { "\x1b[1;33mwarning:\x1b[0m" } else { "warning:" };
-            let _ = writeln!(std::io::stderr(), "{mark} {}", clean(text));
+            always(&format!("{mark} {}", clean(text)));
         }
     }
 
@@ -134,6 +153,11 @@ impl Console {
     fn is_watched(&self) -> bool {
         !self.quiet && std::io::stderr().is_terminal()
     }
+}
+
+fn always(text: &str) {
+    // A closed standard error is no reason to fail.
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn bar() -> ProgressBar {

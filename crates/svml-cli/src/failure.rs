@@ -61,6 +61,14 @@ impl Failure {
         Self::worded(name, &error, &error.what(), remedy_words)
     }
 
+    /// A failure of a model at work on rows: what the model cannot do is no fault of the rows.
+    pub fn of_model(model: &str, rows: &str, error: Error) -> Self {
+        match error {
+            Error::NotAClassifier | Error::Unsupported(_) => Self::with_file(model, error),
+            error => Self::with_file(rows, error),
+        }
+    }
+
     /// As [`Failure::with_file`], with other words for the remedies.
     pub fn with_words(name: &str, error: &Error, words: impl Fn(Remedy) -> String) -> Self {
         Self::worded(name, error, &what(error), words)
@@ -105,6 +113,8 @@ impl Failure {
     /// A file of the system that could not be used; `way_out` says what to do.
     pub fn io(path: &Path, error: &std::io::Error, way_out: &str) -> Self {
         let cause = match error.kind() {
+            // The library says more than the system does.
+            _ if error.get_ref().is_some() => error.to_string(),
             std::io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
             std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
             std::io::ErrorKind::StorageFull => "no space left on the device".to_owned(),

@@ -1,12 +1,11 @@
 //! Reading data and models, writing results: the file system as the commands see it.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use svml::data::{Format, NewRows, ReadOptions, Target};
-use svml::internals::{Gaps, Input, Suspect, UciSet, read_text, write_atomically};
+use svml::internals::{Gaps, Input, Suspect, UciSet, read_text, write_together};
 use svml::{Dataset, Error, Model, Remark};
 use svml_plot::Picture;
 
@@ -281,23 +280,19 @@ pub fn text(data: &str) -> Result<(String, String), Failure> {
 
 /// Reads a model, from standard input too.
 pub fn model(name: &str) -> Result<Model, Failure> {
-    let bytes = if name == STREAM {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut bytes)
-            .map_err(|e| Failure::Runtime(format!("standard input: {e}")))?;
-        bytes
-    } else {
-        let path = Path::new(name);
-        fs::read(path).map_err(|e| {
-            Failure::io(path, &e, "give a model file, made by svml train DATA -o MODEL")
-        })?
+    let way_out = "give a model file, made by svml train DATA -o MODEL";
+    let read = match name {
+        STREAM => Model::from_reader(std::io::stdin().lock()),
+        name => Model::load(name),
     };
-    Model::from_bytes(&bytes).map_err(|e| match e {
-        Error::ModelFile(why) => Failure::Data(format!(
-            "{name}: not a usable model file: {why}; give one made by svml train DATA -o MODEL"
-        )),
+    read.map_err(|e| match e {
+        Error::ModelFile(why) => {
+            Failure::Data(format!("{name}: not a usable model file: {why}; {way_out}"))
+        }
+        Error::Io { source, .. } if name == STREAM => {
+            Failure::Runtime(format!("standard input: {source}"))
+        }
+        Error::Io { path, source } => Failure::io(&path, &source, way_out),
         other => Failure::with_file(name, other),
     })
 }
@@ -346,53 +341,116 @@ pub fn write_picture(picture: &Picture, png: bool, output: &str) -> Outcome {
 
 /// Writes a result to a file or to standard output. A file holds its old content or all of the new.
 pub fn write(name: &str, bytes: &[u8]) -> Outcome {
-    if name == STREAM {
-        return console::print_bytes(bytes);
-    }
-    let failed = |e: &std::io::Error| {
-        let way_out = match e.kind() {
-            std::io::ErrorKind::NotFound => "make the folder first",
-            std::io::ErrorKind::StorageFull => "make room; a file that was there is still there",
-            _ => "choose another place with -o; a file that was there is still there",
-        };
-        Failure::io(Path::new(name), e, way_out)
-    };
-    let path = Path::new(name);
-    match fs::metadata(path) {
-        // A device or a pipe cannot be replaced.
-        Ok(there) if !there.is_file() && !there.is_dir() => fs::write(path, bytes).map_err(|e| {
-            if e.kind() == std::io::ErrorKind::BrokenPipe { Failure::Closed } else { failed(&e) }
-        }),
-        Ok(there) if there.is_dir() => {
-            Err(Failure::Runtime(format!("{name}: this is a folder; name a file")))
-        }
-        // What a link points to is replaced, not the link.
-        _ => {
-            let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            write_atomically(&target, bytes).map_err(|e| match e {
-                Error::Io { source, .. } => failed(&source),
-                other => Failure::Runtime(other.to_string()),
-            })
-        }
-    }
+    write_all(&[(name, bytes)])
+}
+
+/// Writes results that belong together: all files are on the disk before the first takes its place.
+pub fn write_all(results: &[(&str, &[u8])]) -> Outcome {
+    let (streams, files): (Vec<_>, Vec<_>) =
+        results.iter().copied().partition(|(name, _)| *name == STREAM);
+    let files: Vec<(&Path, &[u8])> =
+        files.into_iter().map(|(name, bytes)| (Path::new(name), bytes)).collect();
+    write_together(&files).map_err(not_written)?;
+    streams.into_iter().try_for_each(|(_, bytes)| console::print_bytes(bytes))
 }
 
 /// Refuses an output that cannot be written before long work is done for it.
 pub fn check_writable(name: &str) -> Outcome {
-    if name == STREAM {
-        return Ok(());
+    match name {
+        STREAM => Ok(()),
+        name => svml::internals::check_writable(Path::new(name)).map_err(not_written),
     }
-    let path = Path::new(name);
-    if path.is_dir() {
-        return Err(Failure::Runtime(format!("{name}: this is a folder; name a file")));
+}
+
+fn not_written(error: Error) -> Failure {
+    use std::io::ErrorKind;
+    let Error::Io { path, source } = error else { return Failure::Runtime(error.to_string()) };
+    let way_out = match source.kind() {
+        // Whoever reads a pipe has gone.
+        ErrorKind::BrokenPipe => return Failure::Closed,
+        ErrorKind::IsADirectory => "name a file",
+        ErrorKind::NotFound => "make it first",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "make room; a file that was there is still there"
+        }
+        _ => "choose another place with -o; a file that was there is still there",
+    };
+    Failure::io(&path, &source, way_out)
+}
+
+/// Refuses a file that a command would write if it is one that the command reads, or writes as well. Each has the name
+/// that the command line gives it, and that of its option or argument before it.
+pub fn check_apart(read: &[(&str, &str)], written: &[(&str, &str)]) -> Outcome {
+    for (i, (option, name)) in written.iter().enumerate() {
+        let output = Place::of(Path::new(name));
+        let input = |name: &str| match name {
+            STREAM => Place::of(Path::new("/dev/stdin")),
+            name => Place::of(Path::new(name)),
+        };
+        if let Some((argument, _)) =
+            read.iter().find(|(_, other)| *name != STREAM && input(other).is(&output))
+        {
+            return Err(Failure::Usage(format!(
+                "{option} {name}: this is the file that is read as {argument}, which would be lost; name another file"
+            )));
+        }
+        let same = |other: &str| other == *name || Place::of(Path::new(other)).is(&output);
+        if let Some((first, _)) = written[..i].iter().find(|(_, other)| same(other))
+            && !is_device(Path::new(name))
+        {
+            return Err(Failure::Usage(format!(
+                "{option} {name}: {first} is written there; name another file"
+            )));
+        }
     }
-    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match folder.is_dir() {
-        true => Ok(()),
-        false => Err(Failure::Runtime(format!(
-            "{name}: there is no folder {}; make it first",
-            folder.display()
-        ))),
+    Ok(())
+}
+
+/// Where a file is, by whatever name; nothing for what is no file, such as /dev/null.
+struct Place {
+    path: Option<PathBuf>,
+    /// Device and number, which are the same for all names of a file that is there.
+    number: Option<(u64, u64)>,
+}
+
+impl Place {
+    fn of(path: &Path) -> Self {
+        let there = fs::metadata(path);
+        let path = match &there {
+            Ok(there) if !there.is_file() => None,
+            Ok(_) => fs::canonicalize(path).ok(),
+            Err(_) => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok();
+                folder.zip(path.file_name()).map(|(folder, name)| folder.join(name))
+            }
+        };
+        #[cfg(unix)]
+        let number = there.ok().filter(fs::Metadata::is_file).map(|there| {
+            use std::os::unix::fs::MetadataExt;
+            (there.dev(), there.ino())
+        });
+        #[cfg(not(unix))]
+        let number = None;
+        Self { path, number }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        (self.path.is_some() && self.path == other.path)
+            || (self.number.is_some() && self.number == other.number)
+    }
+}
+
+fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
+}
+
+/// Where a run that was interrupted writes instead of the file that it was asked for: beside it, if a file is there
+/// already, because that may be the whole result of an earlier run.
+pub fn for_interrupted(name: &str) -> String {
+    match name != STREAM && Path::new(name).is_file() {
+        true => format!("{name}.interrupted"),
+        false => name.to_owned(),
     }
 }
 

@@ -21,11 +21,13 @@ use clap::Parser;
 use svml::Model;
 
 use args::{Cli, Command};
-use console::Console;
+use console::{Console, Signals};
 use failure::{Failure, Outcome};
 
 /// Does what the arguments say, the first of which is the name of the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // First of all, so that a signal never ends the program without a word.
+    let signals = Signals::listen();
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -34,7 +36,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    match execute(&cli) {
+    match signals.and_then(|signals| execute(&cli, signals)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !matches!(failure, Failure::Closed) {
@@ -67,8 +69,8 @@ pub fn described(model: &Model) -> (String, String) {
     (console::clean(&people.concat()).into_owned(), words::as_json(model).to_string())
 }
 
-fn execute(cli: &Cli) -> Outcome {
-    let console = Console::new(&cli.global)?;
+fn execute(cli: &Cli, signals: Signals) -> Outcome {
+    let console = Console::new(&cli.global, signals);
     if let Some(threads) = cli.global.threads {
         if !(1..=4096).contains(&threads) {
             return Err(Failure::Usage(format!(

@@ -298,6 +298,120 @@ fn an_existing_file_is_not_lost_when_a_run_fails() {
     assert_eq!(names, ["bad.csv", "m.svml", "train.csv"]);
 }
 
+/// Paths that are the same file, by whatever name: what is read would be lost.
+#[test]
+fn an_output_that_is_an_input_or_another_output_is_2() {
+    let sandbox = Sandbox::with_model();
+    sandbox.write("params.json", "{}");
+    sandbox.write("t.libsvm", "1 1:1 2:2\n0 1:2 2:1\n1 1:1 2:3\n0 1:3 2:1\n");
+    sandbox.svml(&["svm-train", "-q", "-g", "1", "-c", "1", "t.libsvm", "l.model"]).code(0);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("train.csv", sandbox.path("link.csv")).unwrap();
+        std::fs::hard_link(sandbox.path("train.csv"), sandbox.path("other.csv")).unwrap();
+        let names = [("link.csv", "DATA"), ("other.csv", "DATA")];
+        for (name, argument) in names {
+            let run = sandbox.svml(&["predict", "m.svml", "train.csv", "-o", name]).code(2);
+            one_sentence(&run, &["-o", name, argument]);
+        }
+        let input = std::fs::File::open(sandbox.path("train.csv")).unwrap();
+        let run = sandbox.command(&["train", "-", "-o", "train.csv"]).stdin(input).output();
+        one_sentence(&Run::from(run.unwrap()).code(2), &["-o train.csv", "DATA"]);
+    }
+    let folder = sandbox.folder().to_string_lossy().into_owned();
+    let absolute = format!("{folder}/./train.csv");
+    let contents = |name: &str| std::fs::read(sandbox.path(name)).unwrap();
+    let names = ["train.csv", "m.svml", "params.json", "t.libsvm", "l.model", "l.model.svml"];
+    let before = names.map(contents);
+    for (args, parts) in [
+        (&["train", "train.csv", "-o", "train.csv"][..], ["-o train.csv", "DATA"]),
+        (&["train", "train.csv", "-o", &absolute], ["-o", "DATA"]),
+        (&["train", "train.csv", "-o", "x", "--trace", "train.csv"], ["--trace", "DATA"]),
+        (&["train", "train.csv", "-o", "x", "--trace", "./x"], ["--trace ./x", "-o is written"]),
+        (&["train", "train.csv", "-o", "-", "--trace", "-"], ["--trace -", "-o is written"]),
+        (
+            &["train", "train.csv", "-o", "params.json", "--params", "params.json"],
+            ["-o params.json", "--params"],
+        ),
+        (&["predict", "m.svml", "train.csv", "-o", "m.svml"], ["-o m.svml", "MODEL"]),
+        (&["transform", "m.svml", "train.csv", "-o", "train.csv"], ["-o train.csv", "DATA"]),
+        (&["explain", "m.svml", "train.csv", "-o", "m.svml"], ["-o m.svml", "MODEL"]),
+        (&["report", "m.svml", "train.csv", "-o", "train.csv"], ["-o train.csv", "DATA"]),
+        (&["export", "m.svml", "--to", "c", "-o", "m.svml"], ["-o m.svml", "MODEL"]),
+        (&["svm-train", "t.libsvm", "t.libsvm"], ["model_file t.libsvm", "training_set_file"]),
+        (&["svm-predict", "t.libsvm", "l.model", "l.model"], ["output_file", "model_file"]),
+        (
+            &["svm-predict", "t.libsvm", "l.model", "l.model.svml"],
+            ["output_file", "model_file.svml"],
+        ),
+    ] {
+        one_sentence(&sandbox.svml(args).code(2), &parts);
+    }
+    assert!(names.map(contents) == before);
+    assert!(!sandbox.path("x").exists());
+    // What is no file can be written to twice.
+    #[cfg(unix)]
+    sandbox.svml(&["train", "train.csv", "-o", "/dev/null", "--trace", "/dev/null"]).code(0);
+}
+
+/// Whether the result can be written is found out before it is computed: the data are not even looked at.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_written_is_found_out_first() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let sandbox = Sandbox::with_model();
+    let read_only = std::fs::Permissions::from_mode(0o444);
+    std::fs::set_permissions(sandbox.path("m.svml"), read_only).unwrap();
+    symlink("nothing", sandbox.path("dangling")).unwrap();
+    symlink("loop", sandbox.path("loop")).unwrap();
+    for (output, part) in [
+        ("m.svml", "the file is read-only"),
+        ("dangling", "a link to nothing, which is not there"),
+        ("loop", "symbolic links"),
+        ("no/x", "there is no folder no; make it first"),
+        ("/proc/self/x", "/proc/self"),
+    ] {
+        let run = sandbox.svml(&["train", "absent.csv", "-o", output]).code(1);
+        one_sentence(&run, &[output, part]);
+    }
+    assert!(sandbox.path("dangling").is_symlink() && sandbox.path("loop").is_symlink());
+    let run = sandbox.svml(&["train", "absent.csv", "-o", "x", "--trace", "no/x"]).code(1);
+    one_sentence(&run, &["no/x"]);
+    assert!(!sandbox.path("x").exists());
+}
+
+/// A stranger's file is refused by its first bytes, however long it is, and with a short message.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_model_is_refused_at_once() {
+    let sandbox = Sandbox::with_model();
+    let sparse = std::fs::File::create(sandbox.path("sparse")).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    for name in ["/dev/zero", "sparse"] {
+        one_sentence(&sandbox.svml(&["show", name]).code(3), &[name, "does not begin as one"]);
+    }
+    let zeros = std::fs::File::open("/dev/zero").unwrap();
+    let run = Run::from(sandbox.command(&["show", "-"]).stdin(zeros).output().unwrap()).code(3);
+    one_sentence(&run, &["does not begin as one"]);
+    // The first bytes of a model, and then nothing but zeros: more than the memory of any computer.
+    let model = std::fs::read(sandbox.path("m.svml")).unwrap();
+    std::fs::write(sandbox.path("long"), &model[..20]).unwrap();
+    let long = std::fs::OpenOptions::new().write(true).open(sandbox.path("long")).unwrap();
+    long.set_len(1 << 43).unwrap();
+    one_sentence(&sandbox.svml(&["show", "long"]).code(1), &["long", "more than the limit"]);
+}
+
+/// Files of the first version have no probabilities, which is no fault of the rows.
+#[test]
+fn what_a_model_cannot_do_names_the_model() {
+    let sandbox = Sandbox::new();
+    let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../svml/tests/data/model_v1.svml");
+    std::fs::copy(old, sandbox.path("old.svml")).unwrap();
+    sandbox.write("new.csv", "colour,age,size\nred,40,1.0\n");
+    let run = sandbox.svml(&["predict", "old.svml", "new.csv", "--probabilities"]).code(3);
+    one_sentence(&run, &["old.svml: the model was written", "without probabilities"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_keeps_its_permissions_and_a_link_its_place() {

@@ -105,6 +105,27 @@ fn ctrl_c_during_a_long_fit_saves_the_best_so_far() {
     assert!(sandbox.svml(&["show", "m.svml"]).code(0).out.contains("it was interrupted"));
 }
 
+/// A whole model of an earlier run is worth more than a part of the next.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_fit_keeps_the_model_that_is_there() {
+    let sandbox = Sandbox::with_model();
+    sandbox.write_table("t.csv", &generated(9000));
+    sandbox.write("steps", "old");
+    let before = std::fs::read(sandbox.path("m.svml")).unwrap();
+    let args = ["train", "t.csv", "-o", "m.svml", "--threads", "1", "--exact", "--trace", "steps"];
+    // The terminal is closed.
+    let run =
+        interrupted(&sandbox, &args, "learning gaussian sphere (1 of 3), step ", "-HUP").code(130);
+    assert!(run.err.contains("is saved in m.svml.interrupted; m.svml is as it was"), "{}", run.err);
+    assert!(run.out.contains("svml show m.svml.interrupted"), "{}", run.out);
+    assert!(std::fs::read(sandbox.path("m.svml")).unwrap() == before);
+    assert_eq!(sandbox.read("steps"), "old");
+    assert!(sandbox.read("steps.interrupted").lines().count() > 1);
+    let model = Model::load(sandbox.path("m.svml.interrupted")).unwrap();
+    assert_eq!(model.report().stop, Some(svml::Stop::Interrupted));
+}
+
 /// What was learned before a later SVM is not lost, and the later one counts as far as it has come.
 #[cfg(unix)]
 #[test]
@@ -275,6 +296,8 @@ fn ctrl_c_while_reading_ends_at_once() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(130), "svml: interrupted\n"));
     drop(input);
 }

@@ -9,6 +9,7 @@ pub use crate::data::read::{
 };
 pub use crate::data::{LabelledRows, PairRows, excerpt, pairs};
 pub use crate::error::is_control;
+pub use crate::files::{check_writable, write_atomically, write_together};
 pub use crate::learners::itml::{Pairs, Projection};
 pub use crate::learners::lmnn::{LmnnProblem, LmnnValue};
 pub use crate::learners::nca::NcaLoss;
@@ -16,7 +17,7 @@ pub use crate::learners::parameters::Parameters;
 pub use crate::learners::pca::pca;
 pub use crate::memory::room_for;
 pub use crate::method::keys_of_comparison;
-pub use crate::model::{ManyRows, NearestNeighbours, libsvm_rows, write_atomically};
+pub use crate::model::{ManyRows, NearestNeighbours, libsvm_rows};
 pub use crate::progress::{clock, duration};
 pub use crate::run::Watch;
 

@@ -59,6 +59,8 @@
 // In the order of dependency: a module uses only those above it, which `tests/layering.rs` checks. Blank lines keep
 // rustfmt from sorting them all by name.
 mod error;
+// What is read and written.
+mod files;
 
 // Numbers, and when to stop computing with them.
 mod memory;

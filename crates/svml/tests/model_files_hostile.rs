@@ -446,6 +446,40 @@ fn a_mean_of_wide_metrics_is_refused() {
     assert!(message.contains("90000"), "{message}");
 }
 
+/// What a stranger wrote is not repeated at length.
+#[test]
+fn messages_are_short_and_classes_few() {
+    let (header, arrays) = parts(&numbers(Form::Sphere));
+    let long = "x".repeat(100_000);
+    let many: Vec<String> = (0..100_000).map(|i| i.to_string()).collect();
+    let twice = ["y".repeat(50_000), "y".repeat(50_000)];
+    let mut repeated = header["schema"].clone();
+    let columns = [0, 1, 2].map(|_| json!({ "name": long, "kind": "number" }));
+    repeated["columns"] = json!(columns);
+    for (name, value) in [
+        ("classes", json!(many)),
+        ("classes", json!(vec![""; 100_000])),
+        ("classes", json!(twice)),
+        ("support_counts", json!(vec![1; 100_000])),
+        ("bias", json!(vec![0; 100_000])),
+        ("bias", json!(long)),
+        ("form", json!(long)),
+        ("schema", json!(long)),
+        ("schema", repeated),
+        ("report", json!({ "method": { long.as_str(): {} } })),
+    ] {
+        let mut header = header.clone();
+        header[name] = value;
+        let message = refusal(&rebuilt(&header, &arrays));
+        assert!(message.len() < 1000, "{name}: {} bytes, {}", message.len(), &message[..1000]);
+    }
+    let mut header = header;
+    header["classes"] = json!(many);
+    assert!(refusal(&rebuilt(&header, &arrays)).contains("more than 200 classes"));
+    // A header that is longer than any that is written.
+    assert!(refusal(&file(3, 1 << 40, b"{}")).contains("a header of 1099511627776 bytes"));
+}
+
 /// A header of a few kilobytes must not ask for gigabytes, and many levels are refused.
 #[test]
 fn sizes_are_checked_before_memory_is_asked_for() {

@@ -23,6 +23,8 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
     let out = &args.out;
     std::fs::create_dir_all(out)
         .map_err(|e| Failure::io(out, &e, "choose another folder with --out"))?;
+    let file = |name: &str| Path::new(out).join(name).to_string_lossy().into_owned();
+    files::check_writable(&file("model.svml"))?;
     let failed = |e| Failure::with_file("demo", e);
     let generator = Generator { rows: ROWS, ..Generator::default() };
     let generated = generator.generate().map_err(failed)?;
@@ -87,7 +89,6 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
     text.push('\n');
     console::print(&text)?;
 
-    let file = |name: &str| Path::new(out).join(name).to_string_lossy().into_owned();
     files::write(&file("train.csv"), csv(train).as_bytes())?;
     files::write(&file("test.csv"), csv(&test).as_bytes())?;
     let bytes = model.to_bytes().map_err(failed)?;

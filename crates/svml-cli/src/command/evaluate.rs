@@ -20,7 +20,7 @@ pub fn run(args: &Evaluate, console: &Console) -> Outcome {
     let rows = files::checked_rows(&model, &args.rows, &[], console)?;
     let labels = files::labels(&rows)?;
     warn_unknown(&model, labels, console);
-    let failed = |e| Failure::with_file(&rows.name, e);
+    let failed = |e| Failure::of_model(&args.rows.model, &rows.name, e);
     let x = &rows.rows.x;
     let threshold = match args.threshold {
         None => None,

@@ -27,10 +27,12 @@ pub fn run(args: &Explain, console: &Console) -> Outcome {
             args.output
         )));
     }
+    let read = [("MODEL", args.rows.model.as_str()), ("DATA", &args.rows.data)];
+    files::check_apart(&read, &[("-o", &args.output)])?;
     files::check_writable(&args.output)?;
     let model = files::classifier(&args.rows.model)?;
     let rows = files::checked_rows(&model, &args.rows, &[], console)?;
-    let (x, failed) = (&rows.rows.x, |e| Failure::with_file(&rows.name, e));
+    let (x, failed) = (&rows.rows.x, |e| Failure::of_model(&args.rows.model, &rows.name, e));
     let row_of = |name: &str, number: usize| match number {
         1.. if number <= x.rows() => Ok(x.row(number - 1).to_vec()),
         _ => Err(Failure::Usage(format!(

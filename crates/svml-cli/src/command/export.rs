@@ -24,7 +24,11 @@ pub fn run(args: &Export, console: &Console) -> Outcome {
                 .to_owned(),
         ));
     }
-    files::check_writable(&args.output)?;
+    let range = files::range_file(&args.output).filter(|_| args.to == Target::Libsvm);
+    let range = range.as_deref().map(|range| ("-o", range));
+    let written: Vec<_> = [("-o", args.output.as_str())].into_iter().chain(range).collect();
+    files::check_apart(&[("MODEL", &args.model)], &written)?;
+    written.iter().try_for_each(|(_, name)| files::check_writable(name))?;
     let model = files::model(&args.model)?;
     let input = if args.columns { Input::Columns } else { Input::Features };
     let output = if args.transform { Output::Map } else { Output::Model };
@@ -59,21 +63,23 @@ fn libsvm(args: &Export, model: &Model, console: &Console) -> Outcome {
             "the file has no probabilities: for more than two classes LIBSVM computes them in another way",
         );
     }
-    files::write(&args.output, exported.text.as_bytes())?;
+    let text = exported.text.as_bytes();
     let mapped = format!(
         "use it with rows from: svml transform {} DATA -o ROWS --output-format libsvm",
         args.model
     );
     let Some(range) = files::range_file(&args.output) else {
+        files::write(&args.output, text)?;
         console.note(&mapped);
         return Ok(());
     };
     match exported.range {
-        Some(text) => {
-            files::write(&range, text.as_bytes())?;
+        Some(scales) => {
+            files::write_all(&[(&range, scales.as_bytes()), (&args.output, text)])?;
             console.note(&format!("{mapped}; or from: svm-scale -r {range} DATA > ROWS"));
         }
         None => {
+            files::write(&args.output, text)?;
             let form = model.metric().form();
             console.note(&format!(
                 "{mapped}; svm-scale, which knows one scale for each feature, cannot map them, because the metric is of the form {form}"

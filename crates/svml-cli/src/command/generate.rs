@@ -7,6 +7,7 @@ use clap::CommandFactory;
 use crate::args::Cli;
 use crate::console;
 use crate::failure::{Failure, Outcome};
+use crate::files;
 
 /// Prints completions.
 pub fn completions(shell: clap_complete::Shell) -> Outcome {
@@ -27,5 +28,19 @@ pub fn man(folder: Option<&Path>) -> Outcome {
     };
     let failed = |e: std::io::Error| Failure::io(folder, &e, "choose another folder with --dir");
     std::fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(command, folder).map_err(failed)
+    let mut command = command;
+    command.build();
+    pages(&command, folder)
+}
+
+/// Writes the pages of a command and of all that it has.
+fn pages(command: &clap::Command, folder: &Path) -> Outcome {
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        pages(command, folder)?;
+    }
+    let page = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text)
+        .map_err(|e| Failure::Runtime(format!("the manual cannot be made: {e}")))?;
+    files::write(&folder.join(page.get_filename()).to_string_lossy(), &text)
 }

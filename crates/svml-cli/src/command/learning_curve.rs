@@ -16,6 +16,9 @@ pub fn run(args: &LearningCurve, console: &Console) -> Outcome {
     let picture = args.output.as_deref().map(|output| Ok((output, files::is_png(output)?)));
     let picture = picture.transpose()?;
     if let Some((output, _)) = picture {
+        let params = args.learning.params.as_deref().map(|params| ("--params", params));
+        let read: Vec<_> = [("DATA", args.data.data.as_str())].into_iter().chain(params).collect();
+        files::check_apart(&read, &[("-o", output)])?;
         files::check_writable(output)?;
     }
     let asked = method::chosen(args.method.as_ref(), &args.learning)?;

@@ -25,6 +25,9 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
             "--features goes with --kind relevance; leave it out".to_owned(),
         ));
     }
+    let data = args.data.as_deref().map(|data| ("DATA", data));
+    let read: Vec<_> = [("MODEL", args.model.as_str())].into_iter().chain(data).collect();
+    files::check_apart(&read, &[("-o", &args.output)])?;
     files::check_writable(&args.output)?;
     let model = match args.kind {
         Kind::Map | Kind::Trace | Kind::Metric | Kind::Relevance => files::model(&args.model)?,
@@ -86,7 +89,7 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
                 (_, Some(class)) => Reliability::of_class(&model, x, labels, class)
                     .map(|found| found.draw(&title("Reliability of the probabilities"))),
             };
-            drawn.map_err(|e| Failure::with_file(&rows.name, e))?
+            drawn.map_err(|e| Failure::of_model(&args.model, &rows.name, e))?
         }
     };
     files::write_picture(&picture, png, &args.output)?;

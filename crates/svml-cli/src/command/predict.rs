@@ -13,6 +13,8 @@ use crate::words::cell;
 
 /// Runs the command.
 pub fn run(args: &Predict, console: &Console) -> Outcome {
+    let read = [("MODEL", args.rows.model.as_str()), ("DATA", &args.rows.data)];
+    files::check_apart(&read, &[("-o", &args.output)])?;
     files::check_writable(&args.output)?;
     let model = files::classifier(&args.rows.model)?;
     let threshold = match args.threshold {
@@ -24,7 +26,7 @@ pub fn run(args: &Predict, console: &Console) -> Outcome {
     let threshold = threshold.map(|at| model.threshold(args.positive.as_deref(), at)).transpose();
     let threshold = threshold.map_err(|e| Failure::parameter(&e))?;
     let rows = files::checked_rows(&model, &args.rows, &args.keep, console)?;
-    let failed = |e| Failure::with_file(&rows.name, e);
+    let failed = |e| Failure::of_model(&args.rows.model, &rows.name, e);
     let x = &rows.rows.x;
     let predicted = match threshold {
         Some(threshold) => model.predict_at(x, threshold),

@@ -9,6 +9,8 @@ use crate::files;
 
 /// Runs the command.
 pub fn run(args: &Report, console: &Console) -> Outcome {
+    let read = [("MODEL", args.rows.model.as_str()), ("DATA", &args.rows.data)];
+    files::check_apart(&read, &[("-o", &args.output)])?;
     files::check_writable(&args.output)?;
     let model = files::classifier(&args.rows.model)?;
     let rows = files::checked_rows(&model, &args.rows, &[], console)?;
@@ -21,7 +23,7 @@ pub fn run(args: &Report, console: &Console) -> Outcome {
     let title = title
         .unwrap_or_else(|| format!("How {} does on {}", name(&args.rows.model), name(&rows.name)));
     let page = svml_report::page(&model, &rows.rows.x, labels, &title)
-        .map_err(|e| Failure::with_file(&rows.name, e))?;
+        .map_err(|e| Failure::of_model(&args.rows.model, &rows.name, e))?;
     files::write(&args.output, page.as_bytes())?;
     console.note(&format!("the page is in {}; open it in a browser", args.output));
     Ok(())

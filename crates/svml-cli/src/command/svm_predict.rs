@@ -45,8 +45,11 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
     let [test, model_file, output] = &args[at..] else {
         return Err(usage("test_file model_file output_file are needed"));
     };
-    files::check_writable(output)?;
     let map = files::map_file(model_file);
+    let read =
+        [("test_file", test.as_str()), ("model_file", model_file), ("model_file.svml", &map)];
+    files::check_apart(&read, &[("output_file", output)])?;
+    files::check_writable(output)?;
     let model = files::model(&map)?;
     let not_exported = |e| Failure::with_file(&map, e);
     let (_, text) = files::text(model_file)?;

@@ -80,26 +80,38 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
         let accuracy = accuracy(right, data.rows());
         return console::print(&format!("Cross Validation Accuracy = {accuracy}%\n"));
     }
-    files::check_writable(&model_file)?;
+    let map = files::map_file(&model_file);
+    let written = [("model_file", model_file.as_str()), ("model_file.svml", &map)];
+    files::check_apart(&[("training_set_file", &data_file)], &written)?;
+    written.iter().try_for_each(|(_, name)| files::check_writable(name))?;
     let mut run = Run::new().interrupt(console.interrupt());
     let model =
         Model::fit_with(&data, method(&options), &mut run).map_err(|e| failed(&data_file, &e))?;
     let exported = model.to_libsvm(options.probabilities).map_err(|e| failed(&data_file, &e))?;
-    let map = files::map_file(&model_file);
+    let interrupted = console.is_interrupted();
+    // A whole model of an earlier run is worth more than a part of this one.
+    let output = match interrupted {
+        true => files::for_interrupted(&model_file),
+        false => model_file.clone(),
+    };
+    let map = files::map_file(&output);
     let bytes = model.to_bytes().map_err(|e| Failure::with_file(&map, e))?;
-    files::write(&map, &bytes)?;
-    files::write(&model_file, exported.text.as_bytes())?;
+    files::write_all(&[(&map, &bytes), (&output, exported.text.as_bytes())])?;
     if !options.quiet {
         console.note(&format!(
-            "form {}, C = {}, nSV = {}; model in {model_file}, map in {map}",
+            "form {}, C = {}, nSV = {}; model in {output}, map in {map}",
             model.metric().form(),
             model.cost().map_or(String::new(), digits),
             model.support_rows().len()
         ));
     }
-    match console.is_interrupted() {
+    let kept = match output == model_file {
+        true => String::new(),
+        false => format!("; {model_file} is as it was"),
+    };
+    match interrupted {
         true => Err(Failure::Interrupted(format!(
-            "interrupted: the best model so far is saved in {model_file}"
+            "interrupted: the best model so far is saved in {output}{kept}"
         ))),
         false => Ok(()),
     }

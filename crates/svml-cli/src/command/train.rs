@@ -27,10 +27,12 @@ const WORTH_SAYING: u64 = 500_000_000;
 /// Runs the command.
 pub fn run(args: &Train, console: &Console) -> Outcome {
     let method = method::chosen(args.method.as_ref(), &args.learning)?;
-    files::check_writable(&args.output)?;
-    if let Some(trace) = &args.trace {
-        files::check_writable(trace)?;
-    }
+    let params = args.learning.params.as_deref().map(|params| ("--params", params));
+    let read: Vec<_> = [("DATA", args.data.data.as_str())].into_iter().chain(params).collect();
+    let trace = args.trace.as_deref().map(|trace| ("--trace", trace));
+    let written: Vec<_> = [("-o", args.output.as_str())].into_iter().chain(trace).collect();
+    files::check_apart(&read, &written)?;
+    written.iter().try_for_each(|(_, name)| files::check_writable(name))?;
     let training = files::training(&args.data, console)?;
     // From here on Ctrl-C is answered with words. Not before: reading may wait for ever.
     let interrupt = console.interrupt();
@@ -89,11 +91,19 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
             .keep_rows(training.data.x(), training.data.y())
             .map_err(|e| Failure::with_file(&training.name, e))?;
     }
-    let bytes = model.to_bytes().map_err(|e| Failure::with_file(&args.output, e))?;
-    files::write(&args.output, &bytes)?;
-    if let Some(trace) = &args.trace {
-        files::write(trace, words::trace_table(model.report()).as_bytes())?;
-    }
+    // A whole model of an earlier run is worth more than a part of this one.
+    let interrupted = model.report().stop == Some(Stop::Interrupted);
+    let place = |name: &str| match interrupted {
+        true => files::for_interrupted(name),
+        false => name.to_owned(),
+    };
+    let output = place(&args.output);
+    let bytes = model.to_bytes().map_err(|e| Failure::with_file(&output, e))?;
+    let steps =
+        args.trace.as_deref().map(|trace| (place(trace), words::trace_table(model.report())));
+    let steps = steps.as_ref().map(|(name, table)| (name.as_str(), table.as_bytes()));
+    let results: Vec<_> = steps.into_iter().chain([(output.as_str(), bytes.as_slice())]).collect();
+    files::write_all(&results)?;
     // A fit that was ended early may go on another time.
     if let Some(file) = &args.checkpoint
         && !model.report().stop.is_some_and(Stop::is_early)
@@ -105,8 +115,8 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let warnings = model.report().warnings.iter().filter(|warning| Some(*warning) != said.as_ref());
     warnings.for_each(|warning| console.warn(warning));
     let text = match args.json {
-        true => format!("{:#}\n", as_json(&model, &args.output, seconds)),
-        false => words::summary(&model, seconds) + &next(&model, args, &training),
+        true => format!("{:#}\n", as_json(&model, &output, seconds)),
+        false => words::summary(&model, seconds) + &next(&model, &output, &training),
     };
     // Standard output may be taken by the model.
     match args.output.as_str() {
@@ -126,9 +136,14 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
                 [_, _, ..] => "the mean of the SVMs so far".to_owned(),
                 _ => format!("the best model so far, of step {},", model.report().best),
             };
-            let kept = args.checkpoint.as_deref().map(goes_on).unwrap_or_default();
-            let text = format!("interrupted: {of} is saved in {}{kept}", args.output);
-            Err(Failure::Interrupted(text))
+            let kept = match output == args.output {
+                true => String::new(),
+                false => format!("; {} is as it was", args.output),
+            };
+            let more = args.checkpoint.as_deref().map(goes_on).unwrap_or_default();
+            Err(Failure::Interrupted(format!(
+                "interrupted: {of} is saved in {output}{kept}{more}"
+            )))
         }
         _ => Ok(()),
     }
@@ -254,8 +269,7 @@ fn note_gaps(gaps: &Gaps, rows: usize, console: &Console) {
 }
 
 /// Where the model is and what to do with it.
-fn next(model: &Model, args: &Train, training: &Training) -> String {
-    let output = &args.output;
+fn next(model: &Model, output: &str, training: &Training) -> String {
     let data = if training.name == "standard input" { "DATA" } else { &training.name };
     let use_it = if model.is_classifier() { "predict" } else { "transform" };
     format!(

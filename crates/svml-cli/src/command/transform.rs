@@ -14,6 +14,8 @@ use crate::words::{self, cell};
 
 /// Runs the command.
 pub fn run(args: &Transform, console: &Console) -> Outcome {
+    let read = [("MODEL", args.rows.model.as_str()), ("DATA", &args.rows.data)];
+    files::check_apart(&read, &[("-o", &args.output)])?;
     files::check_writable(&args.output)?;
     let model = files::model(&args.rows.model)?;
     let rows = files::checked_rows(&model, &args.rows, &[], console)?;

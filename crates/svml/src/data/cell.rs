@@ -45,7 +45,7 @@ pub fn excerpt(text: &str) -> String {
 }
 
 /// The first `most` of some names or levels and, if there are more, their number.
-pub(super) fn listed<S: AsRef<str>>(items: &[S], most: usize) -> String {
+pub(crate) fn listed<S: AsRef<str>>(items: &[S], most: usize) -> String {
     let mut list: Vec<String> =
         items.iter().take(most).map(|item| excerpt(item.as_ref())).collect();
     if items.len() > most {

@@ -109,6 +109,7 @@ mod sample;
 mod scale;
 mod schema;
 
+pub(crate) use cell::listed;
 #[doc(hidden)]
 pub use cell::excerpt;
 #[doc(hidden)]

@@ -3,18 +3,23 @@
 //! A file is untrusted input: every length is checked against what is there before
 //! anything is allocated, the checksum covers all bytes, every number must be finite.
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::explain::KeptRows;
 use super::neighbours::Neighbours;
 use super::{Classifier, Member, Model, Report, SvmClassifier};
-use crate::data::{Scaler, Schema};
-use crate::error::{Error, Result};
+use crate::data::prepare::MAX_CLASSES;
+use crate::data::{MAX_INPUT_BYTES, Scaler, Schema, listed};
+use crate::error::{Error, Remedy, Result};
+use crate::files;
 use crate::linalg::Matrix;
+use crate::memory;
 use crate::method::Method;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
@@ -40,6 +45,11 @@ const LATEST: u32 = EXTRAS_VERSION;
 /// must not ask for gigabytes.
 const MOST_MEMBERS: usize = 100;
 const MOST_COLUMNS_OF_MEAN: usize = 1000;
+/// Most bytes of a header, which has a few for each row and some hundreds for each feature.
+const LONGEST_HEADER: u64 = 1 << 28;
+/// Most characters of a message, and most items of a list in one: a file of a stranger must not fill the screen.
+const LONGEST_MESSAGE: usize = 400;
+const SHOWN: usize = 8;
 /// Magic, version, header length.
 const PREFIX: usize = 8 + 4 + 8;
 /// The checksum at the end.
@@ -49,6 +59,7 @@ const SUFFIX: usize = 4;
 #[derive(Serialize, Deserialize)]
 struct Header {
     schema: Schema,
+    #[serde(deserialize_with = "few_classes")]
     classes: Vec<String>,
     scaler: Scaler,
     /// Of the metric; of the first member from version 6 on, as C and the offsets.
@@ -86,19 +97,66 @@ struct StoredMember {
 }
 
 /// In version 1 the offset is a number, later a list.
-fn one_or_many<'de, D: serde::Deserializer<'de>>(
-    from: D,
-) -> std::result::Result<Vec<f64>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMany {
-        One(f64),
-        Many(Vec<f64>),
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<f64>, D::Error> {
+    struct OneOrMany;
+
+    impl<'de> Visitor<'de> for OneOrMany {
+        type Value = Vec<f64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("a number or a list of numbers")
+        }
+
+        fn visit_f64<E>(self, value: f64) -> std::result::Result<Vec<f64>, E> {
+            Ok(vec![value])
+        }
+
+        fn visit_i64<E>(self, value: i64) -> std::result::Result<Vec<f64>, E> {
+            Ok(vec![value as f64])
+        }
+
+        fn visit_u64<E>(self, value: u64) -> std::result::Result<Vec<f64>, E> {
+            Ok(vec![value as f64])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(
+            self,
+            values: A,
+        ) -> std::result::Result<Vec<f64>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(values))
+        }
     }
-    Ok(match OneOrMany::deserialize(from)? {
-        OneOrMany::One(value) => vec![value],
-        OneOrMany::Many(values) => values,
-    })
+
+    from.deserialize_any(OneOrMany)
+}
+
+/// The classes, of which there are few: an empty name takes three bytes of a file and eight times that in memory.
+fn few_classes<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<String>, D::Error> {
+    struct Few;
+
+    impl<'de> Visitor<'de> for Few {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("a list of classes")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(
+            self,
+            mut names: A,
+        ) -> std::result::Result<Vec<String>, A::Error> {
+            let mut classes = Vec::new();
+            while let Some(name) = names.next_element()? {
+                if classes.len() == MAX_CLASSES {
+                    return Err(A::Error::custom(format!("more than {MAX_CLASSES} classes")));
+                }
+                classes.push(name);
+            }
+            Ok(classes)
+        }
+    }
+
+    from.deserialize_seq(Few)
 }
 
 pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
@@ -143,7 +201,13 @@ pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
         Classifier::Svms(_) => MEMBERS_VERSION,
     };
     let header = serde_json::to_vec(&header)
-        .map_err(|e| Error::ModelFile(format!("the header cannot be written: {e}")))?;
+        .map_err(|e| bad(format!("the header cannot be written: {e}")))?;
+    if header.len() as u64 > LONGEST_HEADER {
+        return Err(bad(format!(
+            "its header would have {} bytes, where {LONGEST_HEADER} are the most; train on fewer rows or columns",
+            header.len()
+        )));
+    }
     let mut bytes = Vec::new();
     bytes.extend(MAGIC);
     bytes.extend(version.to_le_bytes());
@@ -166,51 +230,82 @@ pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-pub(super) fn from_bytes(bytes: &[u8]) -> Result<Model> {
-    let bad = |message: String| Error::ModelFile(message);
-    if bytes.len() < MAGIC.len() || bytes[..MAGIC.len()] != MAGIC {
-        return Err(bad("it does not begin as one; was it written by svml?".to_owned()));
+/// What is wrong with a file, in a message that does not repeat all of it.
+fn bad(message: String) -> Error {
+    let mut short: String = message.chars().take(LONGEST_MESSAGE).collect();
+    if short.len() < message.len() {
+        short.push_str("...");
     }
+    Error::ModelFile(short)
+}
+
+/// What the first bytes say.
+struct Prefix {
+    version: u32,
+    /// Length of the header.
+    header: u64,
+}
+
+impl Prefix {
+    fn of(bytes: &[u8]) -> Result<Self> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(bad("it does not begin as one; was it written by svml?".to_owned()));
+        }
+        let Some(prefix) = bytes.first_chunk::<PREFIX>() else {
+            return Err(bad(format!("{} bytes are too few; it is cut off", bytes.len())));
+        };
+        let version = u32::from_le_bytes(array(&prefix[8..12]));
+        if !(1..=LATEST).contains(&version) {
+            return Err(bad(format!(
+                "its format is version {version}; this program reads up to version {LATEST}: update svml"
+            )));
+        }
+        let header = u64::from_le_bytes(array(&prefix[12..]));
+        if header > LONGEST_HEADER {
+            return Err(bad(format!(
+                "a header of {header} bytes, where {LONGEST_HEADER} are the most"
+            )));
+        }
+        Ok(Self { version, header })
+    }
+}
+
+pub(super) fn from_bytes(bytes: &[u8]) -> Result<Model> {
+    let Prefix { version, header } = Prefix::of(bytes)?;
     let (body, checksum) = bytes
         .split_last_chunk::<SUFFIX>()
         .filter(|(body, _)| body.len() >= PREFIX)
         .ok_or_else(|| bad(format!("{} bytes are too few; it is cut off", bytes.len())))?;
-    let version = u32::from_le_bytes(array(&body[8..12]));
-    if !(1..=LATEST).contains(&version) {
-        return Err(bad(format!(
-            "its format is version {version}; this program reads up to version {LATEST}: update svml"
-        )));
-    }
     if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
         return Err(bad(
             "its checksum is wrong: it was cut off or altered; copy it again".to_owned()
         ));
     }
-    let header_len = u64::from_le_bytes(array(&body[12..PREFIX]));
     let rest = &body[PREFIX..];
-    let header_len = usize::try_from(header_len)
+    let header = usize::try_from(header)
         .ok()
         .filter(|len| *len <= rest.len())
-        .ok_or_else(|| bad(format!("a header of {header_len} bytes in {}", rest.len())))?;
-    let (header, arrays) = rest.split_at(header_len);
+        .ok_or_else(|| bad(format!("a header of {header} bytes in {}", rest.len())))?;
+    let (header, arrays) = rest.split_at(header);
     let header: Header =
         serde_json::from_slice(header).map_err(|e| bad(format!("its header is wrong: {e}")))?;
-    assemble(version, header, arrays)
+    // Names in messages of the schema may be as long as the file.
+    assemble(version, header, arrays).map_err(|error| match error {
+        Error::ModelFile(message) => bad(message),
+        error => error,
+    })
 }
 
 /// Checks the parts against each other and builds the model.
 fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
-    let bad = |message: String| Error::ModelFile(message);
     header.schema.validate()?;
     let d = header.schema.width();
     header.scaler.validate(d)?;
     let classes = header.classes.len();
     let distinct: std::collections::HashSet<&String> = header.classes.iter().collect();
     if classes < 2 || distinct.len() != classes {
-        return Err(bad(format!(
-            "it has classes {:?} where two or more are needed",
-            header.classes
-        )));
+        let shown = listed(&header.classes, SHOWN);
+        return Err(bad(format!("it has the classes {shown}, where two or more are needed")));
     }
     // The method tells what the arrays are.
     let kind = match &header.report.method {
@@ -253,7 +348,10 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
         }
         let good = |w: &f64| w.is_finite() && *w > 0.0;
         if weights.len() != classes || !weights.iter().all(good) {
-            return Err(bad(format!("class weights {weights:?} for {classes} classes")));
+            let (weights, shown) = (weights.len(), &weights[..weights.len().min(SHOWN)]);
+            return Err(bad(format!(
+                "class weights {shown:?}, {weights} in all, for {classes} classes"
+            )));
         }
     }
     let n = header.support_rows.len();
@@ -327,7 +425,7 @@ fn check_members(
     classes: usize,
     d: usize,
 ) -> Result<()> {
-    let bad = |message: String| Err(Error::ModelFile(message));
+    let bad = |message: String| Err(bad(message));
     let positive = |v: f64| v.is_finite() && v > 0.0;
     for StoredMember { weight, kernel, form, cost, bias } in members {
         if pairs != Some(bias.len()) {
@@ -386,14 +484,15 @@ struct Stored<'a> {
 impl Stored<'_> {
     /// Builds the classifier; `last` are the coefficients of all members, or the weights of neighbours.
     fn classifier(self, support: Matrix, last: &[f64]) -> Result<Classifier> {
-        let bad = |message: String| Error::ModelFile(message);
         let Self { version, kind, header, members, metrics } = self;
         let (classes, n) = (header.classes.len(), support.rows());
         let check_counts =
             |counts: &[usize]| match counts.len() == classes && sum(counts) == Some(n) {
                 true => Ok(()),
                 false => Err(bad(format!(
-                    "support_counts {counts:?} for {n} vectors of {classes} classes"
+                    "support_counts {:?}, {} in all, for {n} vectors of {classes} classes",
+                    &counts[..counts.len().min(SHOWN)],
+                    counts.len()
                 ))),
             };
         let map = |metric: &Metric, support: &Matrix| {
@@ -478,42 +577,55 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 pub(super) fn load(path: &Path) -> Result<Model> {
-    let bytes = fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let (file, length) = files::open(path)?;
+    read(file, length, path)
+}
+
+pub(super) fn from_reader(reader: impl Read) -> Result<Model> {
+    read(reader, None, Path::new("<input>"))
+}
+
+/// Reads a file, or a stream, which has no length. The first bytes are looked at before the others are read, so that what
+/// is no model is refused at once however long it is.
+fn read(mut reader: impl Read, length: Option<u64>, path: &Path) -> Result<Model> {
+    let failed = |source| Error::Io { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    reader.by_ref().take(PREFIX as u64).read_to_end(&mut bytes).map_err(failed)?;
+    let Prefix { header, .. } = Prefix::of(&bytes)?;
+    let limit = match length {
+        Some(length) => {
+            let rest = length.saturating_sub((PREFIX + SUFFIX) as u64);
+            if header > rest {
+                return Err(bad(format!("a header of {header} bytes in {rest}")));
+            }
+            let limit = memory::free();
+            if length > limit {
+                return Err(Error::TooLarge {
+                    what: format!("the model in {}", path.display()),
+                    bytes: u128::from(length),
+                    limit: u128::from(limit),
+                    remedy: Remedy::UseLessData,
+                });
+            }
+            length
+        }
+        None => MAX_INPUT_BYTES,
+    };
+    // As long as it was when it was opened.
+    reader.take(limit + 1 - PREFIX as u64).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        return Err(match length {
+            Some(_) => {
+                bad("it grew while it was read; read it again when it is complete".to_owned())
+            }
+            None => {
+                bad(format!("it is longer than {limit} bytes, the most that is read from a stream"))
+            }
+        });
+    }
     from_bytes(&bytes)
 }
 
 pub(super) fn save(model: &Model, path: &Path) -> Result<()> {
-    write_atomically(path, &to_bytes(model)?)
-}
-
-/// Writes `bytes` to a new file beside `path` and renames it at the end: `path` holds the old
-/// content or all of the new, whatever happens. The permissions of an old file are kept.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let failed = |source| Error::Io { path: path.to_owned(), source };
-    let temporary = temporary_name(path);
-    let written = File::options()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)
-        .and_then(|mut file| {
-            if let Ok(old) = fs::metadata(path) {
-                file.set_permissions(old.permissions())?;
-            }
-            file.write_all(bytes).and_then(|()| file.sync_all())
-        })
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // Best effort: the error that matters is the one above.
-        let _ = fs::remove_file(&temporary);
-    }
-    written.map_err(failed)
-}
-
-/// A name in the same directory that no other process or thread uses.
-fn temporary_name(path: &Path) -> PathBuf {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    // Not made from the name of the file, which may already be as long as names can be.
-    let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    path.with_file_name(format!(".svml.{process}.{count}.tmp"))
+    files::write_atomically(path, &to_bytes(model)?)
 }

@@ -15,7 +15,6 @@ mod threshold;
 
 pub use cross_validate::{CrossValidation, cross_validate};
 pub use explain::{Alike, Explanation};
-pub use file::write_atomically;
 pub use libsvm::{LibsvmModel, libsvm_rows};
 pub use many_rows::ManyRows;
 pub use measure::{ClassMeasures, Measure, Measures, Scores};
@@ -199,8 +198,9 @@ impl Model {
             Classifier::None => Err(Error::NotAClassifier),
             Classifier::Svms(svms) => {
                 let temperature = svms.temperature.ok_or_else(|| {
-                    Error::ModelFile(
-                        "it was written without probabilities; train it again".to_owned(),
+                    Error::Unsupported(
+                        "the model was written by a former version, without probabilities; train it again"
+                            .to_owned(),
                     )
                 })?;
                 let weights = svms.class_weights.as_deref();
@@ -261,7 +261,10 @@ impl Model {
         Ok(())
     }
 
-    /// Writes the model to a file, atomically: a temporary file beside it is renamed at the end.
+    /// Writes the model to a file, atomically: a temporary file beside it is renamed at the end, so that the old file or
+    /// all of the new one is there, whatever happens. Owner and permissions of an old file are kept, and where a link
+    /// stands what it points to is replaced. A file that is read-only and a link to nothing are refused; a pipe, or a
+    /// device that is no disk, is written to directly.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         file::save(self, path.as_ref())
     }
@@ -269,6 +272,13 @@ impl Model {
     /// Reads a model from a file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         file::load(path.as_ref())
+    }
+
+    /// Reads a model from a stream, such as standard input, until it ends: at most
+    /// [`MAX_INPUT_BYTES`](crate::data::MAX_INPUT_BYTES). What does not begin as a model is refused before more than its first
+    /// bytes are read.
+    pub fn from_reader(reader: impl std::io::Read) -> Result<Self> {
+        file::from_reader(reader)
     }
 
     /// The model as the bytes of its file.

@@ -133,9 +133,7 @@ pub(super) fn wrong_quote(text: &str, delimiter: Delimiter, first: u64) -> Optio
                 if state == State::Before { (state, false) } else { (State::Plain, true) };
         } else {
             state = state.after(c, separator);
-            if matches!(before, State::Quote) && state == State::Plain
-                || closed && state == State::Plain
-            {
+            if state == State::Plain && (closed || before == State::Quote) {
                 let end = text[at..].find([separator, '\n', '\r']).map_or(text.len(), |n| at + n);
                 let cell = excerpt(&text[opened.0..end]);
                 let message = format!(

@@ -5,13 +5,13 @@
 //! be read only once, such as a pipe, is kept in memory.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 use crate::error::{Error, Remedy, Result};
+use crate::files;
 use crate::memory;
 
 use super::npy;
@@ -39,14 +39,10 @@ pub struct Input<'a> {
 impl<'a> Input<'a> {
     /// A file. One that can be read only once, such as a pipe, is read into memory now.
     pub fn of_path(path: &Path) -> Result<Self> {
-        let failed = |source| Error::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
-            return Self::all_of(file, path);
-        }
-        check_size(metadata.len(), path)?;
-        Ok(Self { path: path.to_owned(), bytes: None, size: metadata.len(), ..Self::of_bytes(b"") })
+        let (file, length) = files::open(path)?;
+        let Some(size) = length else { return Self::all_of(file, path) };
+        check_size(size, path)?;
+        Ok(Self { path: path.to_owned(), bytes: None, size, ..Self::of_bytes(b"") })
     }
 
     /// All of a reader, which is read into memory now.
@@ -97,7 +93,7 @@ impl<'a> Input<'a> {
     pub(super) fn open(&self) -> Result<Box<dyn Read + Send + Sync + '_>> {
         Ok(match &self.bytes {
             Some(bytes) => Box::new(&bytes[..]),
-            None => Box::new(File::open(&self.path).map_err(|e| self.failed(e))?),
+            None => Box::new(files::open(&self.path)?.0),
         })
     }
 
