@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use svml::internals::UCI_SETS;
+use svml::internals::{UCI_SETS, write_atomically};
 
 use crate::computer;
 use crate::jobs::{Job, Results, Table};
@@ -170,7 +170,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     if let Some(folder) = options.out.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    fs::write(&options.out, report.text()).map_err(failed)?;
+    write_atomically(&options.out, report.text().as_bytes()).map_err(|e| e.to_string())?;
     print!("{}", report.aims());
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use svml::internals::UCI_SETS;
 use svml::internals::loss::Loss;
+use svml::internals::{UCI_SETS, write_atomically};
 use svml::{Dataset, Model, Surrogate};
 use svml_plot::{
     Curve, CurvePanel, DotPanel, Dots, Draw, Lines, Map, Mark, Picture, Plane, PlanePath,
@@ -20,7 +20,7 @@ fn write(folder: &Path, name: &str, picture: &Picture) -> Result<(), String> {
     let path = folder.join(format!("{name}.svg"));
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     fs::create_dir_all(folder).map_err(failed)?;
-    fs::write(&path, picture.svg()).map_err(failed)
+    write_atomically(&path, picture.svg().as_bytes()).map_err(|e| e.to_string())
 }
 
 /// Figures 1, 3 and 6, which need no data.

@@ -15,8 +15,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use svml::Dataset;
-use svml::internals::UciSet;
 use svml::internals::folds::random_split;
+use svml::internals::{UciSet, write_atomically};
 
 use crate::computer;
 use crate::jobs::{Job, Results, Table};
@@ -139,7 +139,7 @@ fn write(table: &Table, credit: &Credit, out: &Path, figures: &Path) -> Result<(
     if let Some(folder) = out.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    fs::write(out, report::report(table, credit)).map_err(failed)?;
+    write_atomically(out, report::report(table, credit).as_bytes()).map_err(|e| e.to_string())?;
     figures::of_results(table, figures)?;
     figures::of_credit(credit, figures)
 }

@@ -79,4 +79,14 @@ pub const GATES: &[Gate] = &[
         asks: "one version everywhere; all crates pack, with licences, and build from what is packed; workflows without faults",
         how: How::Tests("crates/svml/tests/documents.rs, release/check"),
     },
+    Gate {
+        title: "Kills (SIGKILL) at random moments",
+        asks: "every file is the old one or a whole new one, the next run works, nothing is left behind for longer than until the first write a minute later",
+        how: How::Checks(&["kills"]),
+    },
+    Gate {
+        title: "Writes that fail: full disk, I/O error, permission, read-only, rename refused, closed pipes, clock jumps",
+        asks: "the old file intact or the whole new one, no temporary file, exit code and message right, for each operation of each command that writes",
+        how: How::Both("crates/svml-cli/tests/faults.rs, crates/svml/src/files.rs", &["writes"]),
+    },
 ];

@@ -8,12 +8,15 @@ mod determinism;
 mod fuzz;
 mod gates;
 mod interrupts;
+mod kills;
 mod memory;
 mod record;
 mod report;
+mod resume;
 mod scratch;
 mod soak;
-mod resume;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod writes;
 
 use std::path::PathBuf;
 
@@ -48,6 +51,21 @@ enum Check {
     Resume(resume::Resume),
     /// Any bytes to every reader: no panic, no hang, bounded memory
     Fuzz(fuzz::Options),
+    /// Kills at random moments of training, saving, predicting, exporting, reporting and of the study
+    Kills(kills::Kills),
+    /// Every file operation of every command that writes fails, disks are full, pipes closed, clocks jump
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    Writes(writes::Writes),
+    /// Saves two models to one file in turn for ever: what the check `kills` kills
+    #[command(hide = true)]
+    Saves {
+        /// A model
+        first: PathBuf,
+        /// Another model
+        second: PathBuf,
+        /// The file
+        to: PathBuf,
+    },
     /// The page, from the results
     Report {
         /// The page
@@ -65,6 +83,10 @@ pub fn run(options: &Options) -> Result<(), String> {
         Check::Memory(of_check) => memory::run(of_check, &options.results),
         Check::Resume(check) => resume::check(check, &options.results),
         Check::Fuzz(fuzz) => fuzz::run(fuzz, &options.results),
+        Check::Kills(check) => kills::check(check, &options.results),
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        Check::Writes(check) => writes::check(check, &options.results),
+        Check::Saves { first, second, to } => kills::save_in_a_loop([first, second], to),
         Check::Report { out } => report::write(&options.results, out),
     }
 }

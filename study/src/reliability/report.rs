@@ -1,8 +1,9 @@
 //! The page docs/reliability.md.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
+
+use svml::internals::write_atomically;
 
 use super::gates::{GATES, Gate, How};
 use super::record::{self, Record};
@@ -10,7 +11,7 @@ use super::record::{self, Record};
 /// Writes the page from the results.
 pub fn write(results: &Path, out: &Path) -> Result<(), String> {
     let page = page(GATES, &record::read(results)?);
-    fs::write(out, page).map_err(|e| format!("{}: {e}", out.display()))
+    write_atomically(out, page.as_bytes()).map_err(|e| e.to_string())
 }
 
 fn page(gates: &[Gate], records: &[Record]) -> String {

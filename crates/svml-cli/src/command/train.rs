@@ -141,9 +141,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
                 false => format!("; {} is as it was", args.output),
             };
             let more = args.checkpoint.as_deref().map(goes_on).unwrap_or_default();
-            Err(Failure::Interrupted(format!(
-                "interrupted: {of} is saved in {output}{kept}{more}"
-            )))
+            Err(Failure::Interrupted(format!("interrupted: {of} is saved in {output}{kept}{more}")))
         }
         _ => Ok(()),
     }

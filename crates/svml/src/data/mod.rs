@@ -109,9 +109,9 @@ mod sample;
 mod scale;
 mod schema;
 
-pub(crate) use cell::listed;
 #[doc(hidden)]
 pub use cell::excerpt;
+pub(crate) use cell::listed;
 #[doc(hidden)]
 pub use coding::check_dense;
 pub use dataset::Dataset;
