@@ -68,7 +68,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, Option<u64>)> {
     let open = || {
         let file = File::open(path)?;
         let there = file.metadata()?;
-        Ok((file, there.is_file().then(|| there.len())))
+        Ok((file, there.is_file().then_some(there.len())))
     };
     open().map_err(|source| failed(path, source))
 }
