@@ -508,6 +508,13 @@ pub fn note_checkpoint(file: &Path, console: &Console) {
     }
 }
 
+/// What is to be said of a command that was ended early: that it can go on, if it has a checkpoint.
+pub fn goes_on(checkpoint: Option<&Path>) -> String {
+    checkpoint.map_or(String::new(), |file| {
+        format!("; the same command goes on from the checkpoint {}", file.display())
+    })
+}
+
 /// Removes the file of a checkpoint that is no longer needed.
 pub fn remove_checkpoint(file: &Path, console: &Console) {
     if let Err(error) = std::fs::remove_file(file) {

@@ -66,7 +66,9 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
     }
     match (done as u64) < args.splits {
         true => {
-            Err(Failure::Interrupted(format!("interrupted after {done} of {} splits", args.splits)))
+            let kept = files::goes_on(args.checkpoint.as_deref());
+            let splits = args.splits;
+            Err(Failure::Interrupted(format!("interrupted after {done} of {splits} splits{kept}")))
         }
         false => {
             // It is closed before it is removed.

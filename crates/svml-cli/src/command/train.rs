@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -76,7 +75,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let mut model = match fitted {
         Ok(model) => model,
         Err(Error::Interrupted) if console.is_interrupted() => {
-            let kept = args.checkpoint.as_deref().map(goes_on).unwrap_or_default();
+            let kept = files::goes_on(args.checkpoint.as_deref());
             return Err(Failure::Interrupted(format!(
                 "interrupted before there was any result; nothing was written{kept}"
             )));
@@ -126,8 +125,9 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     }
     match model.report().stop {
         Some(Stop::TimeLimit) => {
-            if let Some(file) = &args.checkpoint {
-                console.note(&format!("The time limit was reached{}.", goes_on(file)));
+            if args.checkpoint.is_some() {
+                let kept = files::goes_on(args.checkpoint.as_deref());
+                console.note(&format!("The time limit was reached{kept}."));
             }
             Ok(())
         }
@@ -140,16 +140,11 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
                 true => String::new(),
                 false => format!("; {} is as it was", args.output),
             };
-            let more = args.checkpoint.as_deref().map(goes_on).unwrap_or_default();
+            let more = files::goes_on(args.checkpoint.as_deref());
             Err(Failure::Interrupted(format!("interrupted: {of} is saved in {output}{kept}{more}")))
         }
         _ => Ok(()),
     }
-}
-
-/// That a fit which was ended early can go on.
-fn goes_on(file: &Path) -> String {
-    format!("; the same command goes on from the checkpoint {}", file.display())
 }
 
 /// Says what was taken from the file.
