@@ -284,20 +284,19 @@ pub(crate) fn small_unit(weights: &[f64]) -> f64 {
 /// Weights of a mean above this are worth a word.
 const LARGE_MEAN_WEIGHT: f64 = 1000.0;
 
-/// At most so many columns are named in a warning.
+/// Of more columns than this that are left out, one line says how many there are.
 const NAMED_COLUMNS: usize = 5;
 
-/// Which columns were left out because they are constant, in one line.
-pub(crate) fn constant_columns(scaler: &Scaler, names: &[String]) -> Option<String> {
-    let constant: Vec<usize> = scaler.constant().collect();
-    let named = constant.iter().take(NAMED_COLUMNS).map(|&k| names[k].as_str());
-    let named = named.collect::<Vec<_>>().join(", ");
+/// Which columns were left out because they are constant.
+pub(crate) fn constant_columns(scaler: &Scaler, names: &[String]) -> Vec<String> {
+    let constant: Vec<&str> = scaler.constant().map(|k| names[k].as_str()).collect();
     match constant.len() {
-        0 => None,
-        1 => Some(format!("column {named} is constant and was left out")),
+        ..=NAMED_COLUMNS => (constant.iter())
+            .map(|name| format!("column {name} is constant and was left out"))
+            .collect(),
         count => {
-            let more = if count > NAMED_COLUMNS { ", ..." } else { "" };
-            Some(format!("{count} columns are constant and were left out: {named}{more}"))
+            let named = constant[..NAMED_COLUMNS].join(", ");
+            vec![format!("{count} columns are constant and were left out: {named}, ...")]
         }
     }
 }
@@ -376,13 +375,13 @@ mod tests {
         let x = Matrix::from_fn(4, 1000, |i, k| if k == 0 { i as f64 } else { 7.0 });
         let kinds = vec![crate::data::Encoded::Number; 1000];
         let scaler = |x: &Matrix, kinds: &[_]| Scaler::fit(x, &[1.0; 4], kinds);
-        let words = constant_columns(&scaler(&x, &kinds), &names).unwrap();
-        assert_eq!(words, "999 columns are constant and were left out: c1, c2, c3, c4, c5, ...");
+        let words = constant_columns(&scaler(&x, &kinds), &names);
+        assert_eq!(words, ["999 columns are constant and were left out: c1, c2, c3, c4, c5, ..."]);
         let two = Matrix::from_fn(4, 2, |i, k| x[(i, k)]);
         let words = constant_columns(&scaler(&two, &kinds[..2]), &names);
-        assert_eq!(words.as_deref(), Some("column c1 is constant and was left out"));
+        assert_eq!(words, ["column c1 is constant and was left out"]);
         let one = Matrix::from_fn(4, 1, |i, _| i as f64);
-        assert_eq!(constant_columns(&scaler(&one, &kinds[..1]), &names), None);
+        assert!(constant_columns(&scaler(&one, &kinds[..1]), &names).is_empty());
     }
 
     /// Class weights change what rows count, not how many there are.

@@ -133,6 +133,9 @@ pub(crate) fn cross_product(a: &Matrix) -> Matrix {
 /// `None` if the iteration fails, which does not happen for finite entries.
 pub(crate) fn symmetric_eigen(a: &Matrix) -> Option<(Vec<f64>, Matrix)> {
     let n = a.rows();
+    if n == 0 {
+        return Some((Vec::new(), Matrix::empty()));
+    }
     let eigen = kernel(|| Block::from(a).0.self_adjoint_eigen(Side::Lower)).ok()?;
     let (values, vectors) = (eigen.S().column_vector(), eigen.U());
     // faer returns the eigenvalues in ascending order.
