@@ -215,7 +215,12 @@ fn tables_without_identifiers_keep_their_columns() {
 fn forty(replaced: &[(usize, &str)]) -> String {
     let row = |i: usize| match replaced.iter().find(|(at, _)| *at == i) {
         Some((_, row)) => format!("{row}\n"),
-        None => format!("{},{},{}\n", i * 7 % 13, i * 5 % 11, if i % 3 == 0 { "p" } else { "n" }),
+        None => format!(
+            "{},{},{}\n",
+            i * 7 % 13,
+            i * 5 % 11,
+            if i.is_multiple_of(3) { "p" } else { "n" }
+        ),
     };
     "a,b,y\n".to_owned() + &(0..40).map(row).collect::<String>()
 }
@@ -258,7 +263,7 @@ fn an_open_quote_is_named_by_its_line_and_swallows_nothing() {
 fn columns_of_numbers_that_are_not_read_as_such_are_named() {
     let table = |cell: &dyn Fn(usize) -> String, delimiter: &str| {
         let row = |i: usize| {
-            let class = if i % 3 == 0 { "p" } else { "n" };
+            let class = if i.is_multiple_of(3) { "p" } else { "n" };
             [cell(i), (i * 5 % 11).to_string(), class.to_owned()].join(delimiter) + "\n"
         };
         ["a", "b", "y\n"].join(delimiter) + &(0..60).map(row).collect::<String>()

@@ -308,16 +308,12 @@ impl<'a> State<'a> {
         self.largest = self.largest.max((memory, input.len()));
         match verdict {
             Ok(kind) => match self.kinds.get(&kind) {
-                Some(&at) => {
-                    if input.len() < self.corpus[at].len() {
-                        self.corpus[at] = input;
-                    }
-                }
+                Some(&at) if input.len() < self.corpus[at].len() => self.corpus[at] = input,
                 None if self.corpus.len() < KEPT => {
                     self.kinds.insert(kind, self.corpus.len());
                     self.corpus.push(input);
                 }
-                None => {}
+                _ => {}
             },
             Err(why) => {
                 let failure = self.failures.entry(kind_of_failure(&why));
