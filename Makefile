@@ -45,10 +45,9 @@ msrv: ## the oldest compiler that Cargo.toml names: does it build everything?
 	rustup toolchain install $(oldest) --profile minimal
 	cargo +$(oldest) check --workspace --locked --target-dir target/msrv
 
-supply: ## licences, sources, duplicates and known defects of dependencies; builds cargo-deny the first time (minutes)
+supply: ## licences, sources, duplicates and known defects of dependencies; OFFLINE=1 leaves out the last, whose list is fetched
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny@0.20.2
-	cargo deny check licenses bans sources
-	@cargo deny check advisories || echo "advisories: either one was found, above, or their database cannot be reached"
+	cargo deny check licenses bans sources $(if $(OFFLINE),,advisories)
 
 sbom: ## a list of all that the command is made of, as CycloneDX, into target/sbom
 	@command -v cargo-cyclonedx >/dev/null || cargo install --locked cargo-cyclonedx
