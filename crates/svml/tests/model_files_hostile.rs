@@ -187,6 +187,18 @@ fn a_temperature_without_a_reciprocal_is_refused() {
     assert!(p.as_slice().iter().all(|p| (0.0..=1.0).contains(p)), "{p:?}");
 }
 
+/// Found by fuzzing: the way from one end of a picture to the other was infinite.
+#[test]
+fn numbers_beyond_those_of_tables_are_refused() {
+    let (header, mut arrays) = parts(&numbers(Form::Sphere));
+    for value in [f64::MAX, -1.1e300, f64::INFINITY, f64::NAN] {
+        *arrays.last_mut().unwrap() = value;
+        assert!(refusal(&rebuilt(&header, &arrays)).contains("an array holds"), "{value:e}");
+    }
+    *arrays.last_mut().unwrap() = -1e300;
+    assert_usable(&Model::from_bytes(&rebuilt(&header, &arrays)).unwrap());
+}
+
 /// Found by fuzzing: what JSON says about a header repeats what is in it.
 #[test]
 fn refusals_repeat_no_control_characters() {

@@ -15,7 +15,7 @@ use super::explain::KeptRows;
 use super::neighbours::Neighbours;
 use super::{Classifier, Member, Model, Report, SvmClassifier};
 use crate::data::prepare::MAX_CLASSES;
-use crate::data::{MAX_INPUT_BYTES, Scaler, Schema, listed};
+use crate::data::{LIMIT, MAX_INPUT_BYTES, Scaler, Schema, listed};
 use crate::error::{Error, Remedy, Result};
 use crate::files;
 use crate::linalg::Matrix;
@@ -391,8 +391,10 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
     }
     let numbers: Vec<f64> =
         arrays.chunks_exact(8).map(|chunk| f64::from_le_bytes(array(chunk))).collect();
-    if let Some(value) = numbers.iter().find(|v| !v.is_finite()) {
-        return Err(bad(format!("an array holds {value}")));
+    // Those of tables are no larger, and differences of the largest floating-point numbers are no numbers.
+    let fits = |v: &&f64| v.abs() <= LIMIT;
+    if let Some(value) = numbers.iter().find(|v| !fits(v)) {
+        return Err(bad(format!("an array holds {value:e}, beyond +-{LIMIT:e}")));
     }
     let mut rest = numbers.as_slice();
     let mut take = |count: usize| {

@@ -306,7 +306,16 @@ fn as_training_and_new(bytes: &[u8], format: Format) -> Result<Outcome, String> 
 }
 
 fn libsvm(bytes: &[u8]) -> Result<Outcome, String> {
-    as_training_and_new(bytes, Format::Libsvm)
+    let read = as_training_and_new(bytes, Format::Libsvm)?;
+    // Numbers that were all zero before there was an error in one of the last lines.
+    let index = |part: &[u8]| {
+        let digits = part.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let text = std::str::from_utf8(&part[part.len() - digits..]).unwrap_or_default();
+        text.parse().ok().filter(|&index: &usize| index <= svml::data::MAX_COLUMNS)
+    };
+    let widest = bytes.split(|&b| b == b':').filter_map(index).max().unwrap_or(0);
+    let lines = bytes.split(|&b| matches!(b, b'\n' | b'\r')).count();
+    Ok(Outcome { allowance: read.allowance.max(16 * widest * lines), ..read })
 }
 
 fn npy(bytes: &[u8]) -> Result<Outcome, String> {
