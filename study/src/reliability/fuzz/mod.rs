@@ -332,21 +332,18 @@ impl<'a> State<'a> {
     fn write(&self, folder: &Path) -> Result<(), String> {
         let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
         fs::create_dir_all(folder).map_err(failed)?;
-        let mut all: Vec<(&String, Vec<u8>)> = (self.kinds.iter())
-            .map(|(kind, &at)| {
-                let same = |part: &[u8]| {
-                    tried(self.target, part).verdict.is_ok_and(|found| found == *kind)
-                };
-                (kind, smallest(&self.corpus[at], same))
-            })
-            .collect();
+        let mut all: Vec<(&String, &Vec<u8>)> =
+            self.kinds.iter().map(|(kind, &at)| (kind, &self.corpus[at])).collect();
         all.sort_by(|(a, one), (b, other)| (one.len(), a).cmp(&(other.len(), b)));
+        all.truncate(MOST_FILES);
         for entry in fs::read_dir(folder).map_err(failed)? {
             fs::remove_file(entry.map_err(failed)?.path()).map_err(failed)?;
         }
         let mut bytes = 0;
-        for (kind, input) in all.iter().filter(|(_, input)| input.len() <= LARGEST).take(MOST_FILES)
-        {
+        for (kind, input) in all.iter().filter(|(_, input)| input.len() <= LARGEST) {
+            let same =
+                |part: &[u8]| tried(self.target, part).verdict.is_ok_and(|found| found == **kind);
+            let input = smallest(input, same);
             bytes += input.len();
             if bytes > MOST_BYTES {
                 break;
@@ -457,7 +454,7 @@ fn smallest(input: &[u8], same: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let (mut input, mut part, mut tries) = (input.to_vec(), input.len() / 2, 0);
     while part > 0 {
         let mut at = 0;
-        while at < input.len() && tries < 400 {
+        while at < input.len() && tries < 100 {
             tries += 1;
             let end = (at + part).min(input.len());
             let less = [&input[..at], &input[end..]].concat();
