@@ -26,18 +26,33 @@ pub struct Gate {
 pub const GATES: &[Gate] = &[
     Gate {
         title: "Gradients against central differences",
-        asks: "relative error at most 1e-6 for every form, C and weights",
+        asks: "relative error at most 1e-6 on 500 random problems, for every form, kernel, criterion, C and weights",
         how: How::Tests("crates/svml/tests/gradients.rs"),
     },
     Gate {
-        title: "Memory that ends, and limits on it",
-        asks: "a result or an error with exit code 1, never an abort or a kill; at most 15 % more than was said before the fit",
-        how: How::Both("python/tests/test_memory.py", &["memory"]),
+        title: "Optimality of the SVMs",
+        asks: "optimality conditions to 1e-8; the same decisions as an independent solver of the dual",
+        how: How::Tests("crates/svml/tests/oracles.rs"),
     },
     Gate {
-        title: "A fit with a checkpoint, killed",
-        asks: "it goes on, and the model has the bytes of an undisturbed fit, after 100 kills -9 at random moments and after a kill in the middle of any record",
-        how: How::Both("crates/svml/tests/checkpoint.rs", &["resume"]),
+        title: "LIBSVM on the same kernel matrix",
+        asks: "decisions within 1e-3 of their scale on stored answers of svm-train -t 4",
+        how: How::Tests("crates/svml/tests/oracles.rs"),
+    },
+    Gate {
+        title: "Export to LIBSVM, read by its svm-predict",
+        asks: "the same labels on all rows but those on the boundary, values to 1e-12",
+        how: How::Tests("crates/svml-cli/tests/libsvm.rs"),
+    },
+    Gate {
+        title: "ONNX, C and JavaScript",
+        asks: "decisions and probabilities as those of the library, in onnxruntime, a C compiler and node",
+        how: How::Tests("python/tests/test_export.py, crates/svml-export/tests/programs.rs"),
+    },
+    Gate {
+        title: "Save and load",
+        asks: "the same bits; files of all former versions are read",
+        how: How::Tests("crates/svml/tests/model_files.rs"),
     },
     Gate {
         title: "Any bytes to every reader",
@@ -65,6 +80,64 @@ pub const GATES: &[Gate] = &[
         ),
     },
     Gate {
+        title: "Threads, orders of rows, repeats, instruction sets, builds",
+        asks: "the same bytes of the model for 1 to 64 threads, the same bits of decisions for any order of rows; elsewhere decisions of one model within 1e-9 and 99.99 % of the labels",
+        how: How::Both("crates/svml/tests/invariants.rs, landmarks.rs", &["determinism"]),
+    },
+    Gate {
+        title: "Kills (SIGKILL) at random moments",
+        asks: "every file is the old one or a whole new one, the next run works, nothing is left behind for longer than until the first write a minute later",
+        how: How::Checks(&["kills"]),
+    },
+    Gate {
+        title: "A fit with a checkpoint, killed",
+        asks: "it goes on, and the model has the bytes of an undisturbed fit, after 100 kills -9 at random moments and after a kill in the middle of any record",
+        how: How::Both("crates/svml/tests/checkpoint.rs", &["resume"]),
+    },
+    Gate {
+        title: "Writes that fail: full disk, I/O error, permission, read-only, rename refused, closed pipes, clock jumps",
+        asks: "the old file intact or the whole new one, no temporary file, exit code and message right, for each operation of each command that writes",
+        how: How::Both("crates/svml-cli/tests/faults.rs, crates/svml/src/files.rs", &["writes"]),
+    },
+    Gate {
+        title: "Memory that ends, and limits on it",
+        asks: "a result or an error with exit code 1, never an abort or a kill; at most 15 % more than was said before the fit",
+        how: How::Both("python/tests/test_memory.py", &["memory"]),
+    },
+    Gate {
+        title: "Interrupts",
+        asks: "99 of 100 reactions within 200 ms at 500, 5,000 and 100,000 rows, and what is left can be used",
+        how: How::Both(
+            "crates/svml-cli/tests/streams.rs, crates/svml/tests/fit_control.rs",
+            &["interrupts"],
+        ),
+    },
+    Gate {
+        title: "Degenerate data",
+        asks: "a result or an error, never a number that is none",
+        how: How::Tests("crates/svml/tests/degenerate.rs"),
+    },
+    Gate {
+        title: "Invariances",
+        asks: "units, origins, names and orders of columns, rotations, weights that are repetitions, one row or many: to 1e-8, in bits where that is promised",
+        how: How::Tests("crates/svml/tests/invariants.rs, weights.rs, copies.rs"),
+    },
+    Gate {
+        title: "scikit-learn's check_estimator",
+        asks: "no failure and no exemption, with the oldest and the newest version",
+        how: How::Tests("python/tests/test_conventions.py"),
+    },
+    Gate {
+        title: "Long use",
+        asks: "10,000 fits and 1,000,000 predictions in one process: memory grows by less than 1 %, no open file and no thread is left",
+        how: How::Checks(&["soak"]),
+    },
+    Gate {
+        title: "Fits in 32 threads, in forked and spawned processes",
+        asks: "the results of one after the other",
+        how: How::Tests("python/tests/test_parallel.py"),
+    },
+    Gate {
         title: "The network and the computer",
         asks: "no socket but for `svml data fetch`; no path, account or host in what is written; no file by a name in data",
         how: How::Tests("crates/svml-cli/tests/security.rs"),
@@ -76,17 +149,29 @@ pub const GATES: &[Gate] = &[
     },
     Gate {
         title: "A release at any time",
-        asks: "one version everywhere; all crates pack, with licences, and build from what is packed; workflows without faults",
+        asks: "one version everywhere; all crates pack, with licences; workflows without faults",
         how: How::Tests("crates/svml/tests/documents.rs, release/check"),
     },
     Gate {
-        title: "Kills (SIGKILL) at random moments",
-        asks: "every file is the old one or a whole new one, the next run works, nothing is left behind for longer than until the first write a minute later",
-        how: How::Checks(&["kills"]),
+        title: "The paper's numbers",
+        asks: "each cell within two combined standard errors, or a reason: [study.md](study.md)",
+        how: How::Tests("crates/svml/tests/reproduction.rs"),
     },
     Gate {
-        title: "Writes that fail: full disk, I/O error, permission, read-only, rename refused, closed pipes, clock jumps",
-        asks: "the old file intact or the whole new one, no temporary file, exit code and message right, for each operation of each command that writes",
-        how: How::Both("crates/svml-cli/tests/faults.rs, crates/svml/src/files.rs", &["writes"]),
+        title: "Coverage and mutants",
+        asks: "95 % of lines, 90 % of branches; 85 % of mutants of solver, gradients and parsers killed",
+        how: How::NotYet("neither has been measured"),
+    },
+    Gate {
+        title: "Miri and sanitizers",
+        asks: "no finding in the unsafe code, which is the choice of instruction sets in linalg/",
+        how: How::NotYet("no run has been made"),
+    },
+    Gate {
+        title: "Speed from release to release",
+        asks: "no loss beyond 5 % in twelve timed cases",
+        how: How::NotYet(
+            "there is no release to compare with, and no computer that is always the same; benches/ has the cases",
+        ),
     },
 ];
