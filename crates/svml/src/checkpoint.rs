@@ -236,6 +236,10 @@ impl Store {
             return Ok(());
         }
         let mut state = self.state();
+        // Two threads may have computed the same.
+        if state.index.contains_key(&key.to_bytes()) {
+            return Ok(());
+        }
         if state.trouble.is_some() || state.end + value.len() as u64 > MOST_BYTES {
             return Ok(());
         }
