@@ -90,7 +90,7 @@ fn what_cannot_be_gone_on_from_is_refused() {
     };
     refused(
         &["--seed", "1"],
-        "error: fit: this checkpoint is of a fit with other parameters; remove the file to begin anew, or name another for this fit by --checkpoint",
+        "svml: fit: this checkpoint is of a fit with other parameters; remove the file to begin anew, or name another for this fit by --checkpoint",
     );
     refused(&["--drop", "x1"], "fit: this checkpoint is of a fit to other data; remove the file");
     assert!(fs::read(sandbox.path("fit")).unwrap() == content);
