@@ -540,12 +540,15 @@ fn export(bytes: &[u8]) -> Result<Outcome, String> {
         }
     };
     for row in 0..z.rows() {
-        let pairs = libsvm_values(&exported.text, z.row(row))
+        let values = libsvm_values(&exported.text, z.row(row))
             .ok_or("the LIBSVM model cannot be read by LIBSVM's rules")?;
+        let LibsvmValues { pairs, scale, largest } = values;
+        // Distances are rounded to the square of the largest coordinate, which a hostile mean can make as large as it likes.
+        let rounding = 1e-14 * largest * largest;
         // Several classes vote; of two the value is the decision.
-        if let ([value], 2) = (pairs.0.as_slice(), model.classes().len()) {
-            let (ours, scale) = (decision[(row, 0)], pairs.1);
-            ensure((value - ours).abs() <= 1e-12 * scale.max(1e-300), || {
+        if let ([value], 2, 0.0..=1e-4) = (pairs.as_slice(), model.classes().len(), rounding) {
+            let ours = decision[(row, 0)];
+            ensure((value - ours).abs() <= (1e-12 + rounding) * scale.max(1e-300), || {
                 format!("LIBSVM's rule gives {value:e} where the model has {ours:e}")
             })?;
         }
@@ -563,9 +566,18 @@ fn export(bytes: &[u8]) -> Result<Outcome, String> {
     Ok(Outcome { kind, allowance: 0 })
 }
 
-/// What LIBSVM computes from the text of a model for a mapped row, by its own rules: one value for each pair of classes;
-/// and the size of what is summed up. Nothing, if it could not read the text.
-fn libsvm_values(text: &str, z: &[f64]) -> Option<(Vec<f64>, f64)> {
+/// What LIBSVM computes from the text of a model for a mapped row, by its own rules.
+struct LibsvmValues {
+    /// One value for each pair of classes.
+    pairs: Vec<f64>,
+    /// The size of what is summed up.
+    scale: f64,
+    /// The largest coordinate of the row and the support vectors.
+    largest: f64,
+}
+
+/// Nothing, if LIBSVM could not read the text.
+fn libsvm_values(text: &str, z: &[f64]) -> Option<LibsvmValues> {
     let (header, vectors) = text.split_once("SV\n")?;
     let numbers = |name: &str| -> Option<Vec<f64>> {
         let line = header.lines().find(|line| line.starts_with(name))?;
@@ -574,15 +586,17 @@ fn libsvm_values(text: &str, z: &[f64]) -> Option<(Vec<f64>, f64)> {
     let (rho, counts) = (numbers("rho")?, numbers("nr_sv")?);
     let classes = counts.len();
     let mut rows: Vec<(Vec<f64>, f64)> = Vec::new();
+    let mut largest = z.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
     for line in vectors.lines() {
         let mut parts = line.split(' ').filter(|part| !part.is_empty());
         let coefficients: Vec<f64> =
             parts.by_ref().take(classes - 1).map(|v| v.parse().ok()).collect::<Option<_>>()?;
-        let mut support = vec![0.0; z.len()];
+        let mut support = vec![0.0_f64; z.len()];
         for entry in parts {
             let (index, value) = entry.split_once(':')?;
             *support.get_mut(index.parse::<usize>().ok()?.checked_sub(1)?)? = value.parse().ok()?;
         }
+        largest = support.iter().fold(largest, |most, v| most.max(v.abs()));
         let distance: f64 = support.iter().zip(z).map(|(a, b)| (a - b).powi(2)).sum();
         rows.push((coefficients, (-distance).exp()));
     }
@@ -603,7 +617,7 @@ fn libsvm_values(text: &str, z: &[f64]) -> Option<(Vec<f64>, f64)> {
     }
     let scale = rows.iter().flat_map(|(c, k)| c.iter().map(move |c| (c * k).abs())).sum::<f64>()
         + rho.iter().map(|v| v.abs()).sum::<f64>();
-    Some((values, scale))
+    Some(LibsvmValues { pairs: values, scale, largest })
 }
 
 /// Steps after which a fit is asked to end, and, for those that take none, its time.
