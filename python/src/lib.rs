@@ -29,7 +29,7 @@ use svml::figures::{
 };
 use svml::internals::{Parameters, write_atomically, write_together};
 use svml::learners::Itml;
-use svml::{Dataset, Matrix, Measures, Method, Remark, Run, Scores, Step, Stop, Unusual};
+use svml::{Dataset, Matrix, Measures, Method, Remark, Run, Scores, Step, Unusual};
 use svml_export::{Input, Output};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
@@ -149,7 +149,7 @@ fn watched(
         run = run.checkpoint(&file);
         let model = fit(&mut run)?;
         // A fit that was ended early may go on another time. What cannot be removed is refused by the next fit, with words.
-        if !model.report().stop.is_some_and(Stop::is_early) {
+        if !run.is_cut_short() {
             let _ = std::fs::remove_file(file);
         }
         Ok(model)

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -210,6 +210,12 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// Whether a fit was ended, or anything of it left out, for lack of time or by an interrupt: more time would give
+    /// another result.
+    pub fn is_cut_short(&self) -> bool {
+        self.watch.hurried.load(Ordering::Relaxed) || self.watch.interrupted()
+    }
+
     /// Why the last fit could no longer write to its checkpoint, if that is so: the fit went on all the same.
     pub fn checkpoint_trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
@@ -250,6 +256,7 @@ impl<'a> Run<'a> {
     pub fn report(&mut self, step: &Step, reserve: Duration) -> Option<Stop> {
         let ended = self.observer.as_mut().is_some_and(|observer| observer(step).is_break());
         if ended || self.watch.interrupted() {
+            self.watch.hurried.store(true, Ordering::Relaxed);
             return Some(Stop::Interrupted);
         }
         self.watch.out_of_time(reserve * (1 + self.more_left)).then_some(Stop::TimeLimit)

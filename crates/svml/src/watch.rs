@@ -108,12 +108,20 @@ pub struct Watch {
     /// Whether a kernel matrix got less memory than it asked for.
     pub(crate) lack: Arc<OnceLock<Lack>>,
     pub(crate) store: Option<Arc<Store>>,
+    /// Whether the fit was ended, or something left out because the time would not have sufficed.
+    pub(crate) hurried: Arc<AtomicBool>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        let (interrupt, lack) = (Arc::default(), Arc::default());
-        Self { interrupt, started: Instant::now(), deadline: None, lack, store: None }
+        Self {
+            interrupt: Arc::default(),
+            started: Instant::now(),
+            deadline: None,
+            lack: Arc::default(),
+            store: None,
+            hurried: Arc::default(),
+        }
     }
 }
 
@@ -172,8 +180,13 @@ impl Watch {
 
     /// Whether less than `reserve` is left before the deadline.
     pub fn out_of_time(&self, reserve: Duration) -> bool {
-        self.deadline
-            .is_some_and(|deadline| deadline.saturating_duration_since(Instant::now()) <= reserve)
+        let out = self
+            .deadline
+            .is_some_and(|deadline| deadline.saturating_duration_since(Instant::now()) <= reserve);
+        if out {
+            self.hurried.store(true, Ordering::Relaxed);
+        }
+        out
     }
 
     /// Says that memory ended within a computation that cannot fail where it stands: the next check does.

@@ -47,7 +47,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         files::note_checkpoint(file, console);
     }
     let started = Instant::now();
-    let fitted = {
+    let (fitted, cut_short) = {
         let shown = RefCell::new(console.fitting(training.data.rows()));
         let mut progress = Progress::new(&method.method);
         let mut run = Run::new()
@@ -70,7 +70,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
                 "the checkpoint could not be written any more ({trouble}); the fit went on without it"
             ));
         }
-        fitted
+        (fitted, run.is_cut_short())
     };
     let mut model = match fitted {
         Ok(model) => model,
@@ -105,7 +105,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     files::write_all(&results)?;
     // A fit that was ended early may go on another time.
     if let Some(file) = &args.checkpoint
-        && !model.report().stop.is_some_and(Stop::is_early)
+        && !cut_short
     {
         files::remove_checkpoint(file, console);
     }
