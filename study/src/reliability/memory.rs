@@ -13,6 +13,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::record::Record;
+use super::scratch::Random;
 
 /// How it is run.
 #[derive(Args)]
@@ -224,9 +225,9 @@ impl Attack<'_> {
         let mut random = Random(self.seed ^ (rows * columns) as u64);
         for _ in 0..rows {
             for _ in 0..columns {
-                write!(out, "{:.3},", random.number()).map_err(failed)?;
+                write!(out, "{:.3},", random.normal()).map_err(failed)?;
             }
-            writeln!(out, "{}", if random.next() & 1 == 0 { "a" } else { "b" }).map_err(failed)?;
+            writeln!(out, "{}", if random.bits() & 1 == 0 { "a" } else { "b" }).map_err(failed)?;
         }
         out.flush().map_err(failed)?;
         Ok(path.display().to_string())
@@ -293,25 +294,6 @@ fn peak_in(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     1024 * number.unwrap_or(0)
-}
-
-/// A sequence that depends on its seed alone (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// About normal: the sum of four that are evenly spread.
-    fn number(&mut self) -> f64 {
-        let even = |bits: u64| (bits >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
-        (0..4).map(|_| even(self.next())).sum::<f64>() * 3.0_f64.sqrt()
-    }
 }
 
 #[cfg(test)]

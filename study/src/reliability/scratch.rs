@@ -71,6 +71,26 @@ impl Random {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A number below `n`, or 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n.max(1) as u64) as usize
+    }
+
+    /// Whether it is one case of so many.
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One of some things.
+    pub fn pick<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+        of[self.below(of.len())]
+    }
+
+    /// About normal: the sum of four that are evenly spread.
+    pub fn normal(&mut self) -> f64 {
+        (0..4).map(|_| self.share() - 0.5).sum::<f64>() * 3.0_f64.sqrt()
+    }
+
     /// Puts items into a random order.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

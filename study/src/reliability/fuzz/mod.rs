@@ -28,7 +28,8 @@ use svml::internals::libsvm_rows;
 use svml::{ClassWeight, Dataset, Form, Generator, Matrix, Method, Model, ReadOptions, Svml};
 
 use super::record::Record;
-use mutate::Random;
+use super::scratch::Random;
+
 use targets::{Outcome, TARGETS, Target};
 
 /// How much, and of what.
@@ -260,7 +261,7 @@ impl<'a> State<'a> {
             state.try_one(input);
         }
         state.known = state.kinds.len();
-        let mut random = Random::new(options.seed ^ 0x5eed);
+        let mut random = Random(options.seed ^ 0x5eed);
         let generated = (0..20).filter_map(|_| mutate::generated(target.name, &mut random));
         for input in seeds(target.name)?.into_iter().chain(generated.collect::<Vec<_>>()) {
             state.try_one(input);
@@ -270,7 +271,7 @@ impl<'a> State<'a> {
 
     fn go(&mut self, options: &Options) -> Result<(), String> {
         let started = Instant::now();
-        let mut random = Random::new(options.seed);
+        let mut random = Random(options.seed);
         let count = options.count / self.target.slow;
         let more = |tried: u64| match options.minutes {
             Some(minutes) => started.elapsed().as_secs_f64() < 60.0 * minutes,
@@ -600,7 +601,7 @@ mod tests {
         let _alone = ALONE.lock();
         for target in TARGETS {
             let inputs = |seed| {
-                let mut random = Random::new(seed);
+                let mut random = Random(seed);
                 let mut corpus = seeds(target.name).unwrap();
                 corpus.truncate(3);
                 corpus.extend((0..5).filter_map(|_| mutate::generated(target.name, &mut random)));

@@ -5,35 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::targets::BETWEEN;
-
-/// Numbers that depend on the seed alone (SplitMix64).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `n`, which is not zero.
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    pub fn pick<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
-        of[self.below(of.len())]
-    }
-}
+use crate::reliability::scratch::Random;
 
 /// Texts that readers may stumble over.
 const TEXTS: &[&str] = &[
@@ -254,7 +226,7 @@ pub fn mutated(target: &str, corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8>
         let at = random.below(input.len() + 1);
         match random.below(10) {
             0 if at < input.len() => input[at] ^= 1 << random.below(8),
-            1 if at < input.len() => input[at] = random.next() as u8,
+            1 if at < input.len() => input[at] = random.bits() as u8,
             2 => input.truncate(at),
             3 => drop(input.drain(..at)),
             4 => {
@@ -424,7 +396,7 @@ fn parameters(random: &mut Random) -> Vec<u8> {
     ];
     let value = |random: &mut Random| match random.below(8) {
         0 => json!(random.below(10)),
-        1 => json!(random.next()),
+        1 => json!(random.bits()),
         2 => json!((random.below(1000) as f64) / 100.0),
         3 => json!(random.one_in(2)),
         4 => json!([1, 2.5]),
