@@ -1,7 +1,7 @@
 //! The usual alternative to learning a metric, for comparison: an SVM with an RBF kernel in the Euclidean
 //! metric, whose width and C are chosen from a grid by k-fold cross-validation.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rayon::prelude::*;
 
@@ -16,6 +16,7 @@ use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{decide, outputs, solve_pair, vote};
 use crate::run::{Key, Watch};
 use crate::svm::{BinarySvm, LARGE};
+use crate::watch::Instant;
 
 parameters! {
     /// A grid of widths and values of C, and the folds by which a setting is chosen.
