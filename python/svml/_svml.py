@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from os import PathLike, fsdecode
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -145,30 +144,6 @@ REFERENCES = """References
 """
 
 
-# What `sklearn.svm.SVC` and a grid search call by other names, or need and this does not.
-_ELSEWHERE = {
-    "C": "C is learned; C_init=10, learn_C=False keeps it at 10, for an SVM whose form is given",
-    "gamma": "the width of the kernel is learned, as part of the metric",
-    "degree": "there are no polynomial kernels",
-    "probability": "predict_proba is always there",
-    "cv": "validation=5 has five folds",
-    "scoring": "a smooth form of the error is what is minimised",
-    "param_grid": "nothing has to be searched",
-    "shrinking": "it is not needed",
-    "cache_size": "memory_limit is the bound on memory, in bytes",
-    "decision_function_shape": "decision_function has a column for each class if there are more than two",
-    "break_ties": "ties are broken always",
-}
-
-
-def _refuse(cls: type, unknown: Mapping[str, Any]) -> None:
-    """Names the first parameter that there is not, and what to write instead, as far as that is known."""
-    for name in unknown:
-        near = get_close_matches(name, cls._get_param_names(), 1)  # type: ignore[attr-defined]
-        instead = _ELSEWHERE.get(name) or (f"do you mean {near[0]}?" if near else "")
-        raise TypeError(f"{cls.__name__} has no parameter {name!r}" + (f": {instead}" if instead else ""))
-
-
 class SVML(Estimator):
     __doc__ = f"""Support vector metric learning as a transformer.
 
@@ -235,9 +210,7 @@ class SVML(Estimator):
         callbacks: Callbacks = None,
         verbose: int = 0,
         n_jobs: int | None = None,
-        **unknown: NoReturn,
     ) -> None:
-        _refuse(type(self), unknown)
         self.form = form
         self.kernel = kernel
         self.n_components = n_components

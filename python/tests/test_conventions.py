@@ -91,18 +91,3 @@ def test_clone_keeps_every_parameter(estimator, small):
     changed = estimator(max_iter=7, tol=0.5, verbose=0, n_jobs=2, time_limit=9.0)
     assert clone(changed).get_params() == changed.get_params()
     assert clone(estimator().fit(*small)).get_params() == estimator().get_params()
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"C": 10}, "SVMLClassifier has no parameter 'C': C is learned; C_init=10, learn_C=False"),
-        ({"gamma": 1}, "'gamma': the width of the kernel is learned"),
-        ({"cv": 5}, "'cv': validation=5"),
-        ({"max_iterations": 5}, "'max_iterations': do you mean max_iter"),
-        ({"zzz": 5}, "SVMLClassifier has no parameter 'zzz'$"),
-    ],
-)
-def test_parameters_of_others_are_answered(given, words):
-    with pytest.raises(TypeError, match=words):
-        SVMLClassifier(**given)
