@@ -50,4 +50,4 @@ def load(path: str | bytes | PathLike[str]) -> Any:
     for transformer in TRANSFORMERS:
         if transformer._learner() == learner:
             return transformer._of(model)
-    raise ValueError(f"{path}: a metric of {learner!r}, for which there is no estimator")
+    raise ValueError(f"{fsdecode(path)}: a metric of {learner!r}, for which there is no estimator")
