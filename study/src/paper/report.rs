@@ -91,7 +91,7 @@ fn measured(table: &Table, credit: &Credit) -> String {
         );
     }
     text += "\nResults of the learners ITML, NCA and LMNN on haber, trans, mammo, cmc and page are of a version that kept equal rows in one fold; \
-        [study/README.md](../study/README.md) says how much that matters.\n";
+        `study/README.md` says how much that matters.\n";
     text += "\nThe protocol, where the paper leaves something open\n\n";
     for remark in PROTOCOL {
         text += &format!("- {remark}\n");
