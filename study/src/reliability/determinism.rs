@@ -8,7 +8,7 @@ use clap::Args;
 use svml::Generator;
 
 use super::record::Record;
-use super::scratch::{self, Random, Svml, run};
+use super::scratch::{self, Random, Svml, run, write};
 
 /// What is asked for.
 #[derive(Args)]
@@ -202,10 +202,6 @@ fn fit(svml: &Path, folder: &Path, case: &Case, threads: &str) -> Result<Vec<u8>
 /// What the model in the folder decides about the new rows there, as text.
 fn decisions(runner: &Runner, folder: &Path) -> Result<String, String> {
     run_with(runner, folder, &["predict", "m.svml", "new.csv", "--decision", "-q"])
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> Result<(), String> {
-    fs::write(folder.join(name), text).map_err(|e| format!("{name}: {e}"))
 }
 
 /// How far two tables of labels and decision values are apart.

@@ -170,8 +170,6 @@ pub const GATES: &[Gate] = &[
     Gate {
         title: "Speed from release to release",
         asks: "no loss beyond 5 % in twelve timed cases",
-        how: How::NotYet(
-            "there is no release to compare with, and no computer that is always the same; benches/ has the cases",
-        ),
+        how: How::Checks(&["speed"]),
     },
 ];

@@ -15,6 +15,7 @@ mod report;
 mod resume;
 mod scratch;
 mod soak;
+mod speed;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod writes;
 
@@ -45,6 +46,8 @@ enum Check {
     Interrupts(interrupts::Interrupts),
     /// Very many fits and predictions in one process
     Soak(soak::Soak),
+    /// Two builds of the command in turn: has anything become slower?
+    Speed(speed::Speed),
     /// Real limits on memory: a result or an error, and no more than was said
     Memory(memory::Options),
     /// Kill a fit with a checkpoint at random moments until it has ended
@@ -80,6 +83,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         Check::Determinism(check) => determinism::check(check, &options.results),
         Check::Interrupts(check) => interrupts::check(check, &options.results),
         Check::Soak(check) => soak::check(check, &options.results),
+        Check::Speed(check) => speed::check(check, &options.results),
         Check::Memory(of_check) => memory::run(of_check, &options.results),
         Check::Resume(check) => resume::check(check, &options.results),
         Check::Fuzz(fuzz) => fuzz::run(fuzz, &options.results),

@@ -37,6 +37,11 @@ pub fn run(program: &Path, folder: &Path, arguments: &[&str]) -> Result<String, 
     }
 }
 
+/// Writes a file of a folder.
+pub fn write(folder: &Path, name: &str, text: &str) -> Result<(), String> {
+    fs::write(folder.join(name), text).map_err(|e| format!("{name}: {e}"))
+}
+
 /// The rows of a generator as a table with a header, in an order that `order` makes of theirs.
 pub fn table(generator: &Generator, order: impl FnOnce(&mut Vec<usize>)) -> Result<String, String> {
     let data = generator.generate().map_err(|e| e.to_string())?.data;
