@@ -1,7 +1,7 @@
 //! A rectangle of the picture with a scale on each axis: ticks at round numbers, labels, grid lines.
 
+use crate::canvas::{Anchor, Canvas, GREY, INK, Stroke};
 use crate::font;
-use crate::svg::{Anchor, Canvas, GREY, INK, Stroke};
 
 /// Size of the numbers at the ticks.
 const SMALL: f64 = 11.5;
@@ -244,7 +244,7 @@ impl Legend {
     pub fn note(&mut self, canvas: &mut Canvas, text: &str) {
         let text = font::shorten(text, SMALL, self.most + 30.0);
         let at = (self.left, self.next + 4.0);
-        canvas.styled_text(at, &text, SMALL, Anchor::Start, GREY, "");
+        canvas.styled_text(at, &text, SMALL, Anchor::Start, GREY);
         self.next += self.step;
     }
 }

@@ -2,9 +2,9 @@
 
 use svml::figures::Confusion;
 
+use crate::canvas::{Anchor, Canvas, INK, Stroke, note_height};
 use crate::font;
 use crate::style::tint;
-use crate::svg::{Anchor, Canvas, INK, Stroke, note_height};
 use crate::{Draw, Picture};
 
 /// Widest name of a class.
@@ -51,16 +51,16 @@ impl Draw for Confusion {
                 let fits = |size: f64| size.min(0.88 * cell / font::width(&text, 1.0));
                 if cell >= 44.0 {
                     let (y, size) = (y + cell / 2.0 - 2.0, fits(14.0));
-                    canvas.styled_text((middle, y), &text, size, Anchor::Middle, ink, "");
+                    canvas.styled_text((middle, y), &text, size, Anchor::Middle, ink);
                     if count > 0 {
                         let percent = format!("{:.1} %", 100.0 * share);
                         let at = (middle, y + 15.0);
-                        canvas.styled_text(at, &percent, 10.0, Anchor::Middle, ink, "");
+                        canvas.styled_text(at, &percent, 10.0, Anchor::Middle, ink);
                     }
                 } else if count > 0 && fits(11.0) >= 6.0 {
                     let size = fits(11.0);
                     let at = (middle, y + cell / 2.0 + 0.36 * size);
-                    canvas.styled_text(at, &text, size, Anchor::Middle, ink, "");
+                    canvas.styled_text(at, &text, size, Anchor::Middle, ink);
                 }
             }
         }
@@ -76,9 +76,9 @@ impl Draw for Confusion {
         }
         let bottom = top + side + below + 20.0;
         let at = (left + side / 2.0, bottom);
-        canvas.styled_text(at, "predicted class", 13.0, Anchor::Middle, INK, "");
+        canvas.styled_text(at, "predicted class", 13.0, Anchor::Middle, INK);
         let at = (22.0, top + side / 2.0);
         canvas.turned_text(at, "true class", 13.0, Anchor::Middle, -90.0);
-        Picture(canvas.finish())
+        canvas.finish()
     }
 }

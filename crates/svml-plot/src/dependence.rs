@@ -3,9 +3,9 @@
 use svml::figures::{Dependence, Places};
 
 use crate::axis::{Panel, Range, Ticks};
+use crate::canvas::{Anchor, Canvas, INK, Stroke};
 use crate::font;
 use crate::style::{colour, tint};
-use crate::svg::{Anchor, Canvas, INK, Stroke};
 use crate::{Draw, Picture};
 
 /// Widest name of a category.
@@ -98,6 +98,6 @@ impl Draw for Dependence {
                 }
             }
         }
-        Picture(canvas.finish())
+        canvas.finish()
     }
 }

@@ -3,9 +3,9 @@
 
 use crate::Picture;
 use crate::axis::{Legend, Panel, Range, Ticks, log_ticks, number};
+use crate::canvas::{Anchor, Canvas, GREY, INK, Stroke};
 use crate::font;
 use crate::style::{colour, marker};
-use crate::svg::{Anchor, Canvas, GREY, INK, Stroke};
 
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,7 +99,7 @@ impl Dots {
                 legend.entry(&mut canvas, name, |canvas, at| marker(canvas, Some(k), at, 4.4));
             }
         }
-        Picture(canvas.finish())
+        canvas.finish()
     }
 
     /// Where a value is on the axis.

@@ -3,34 +3,89 @@
 
 use std::sync::LazyLock;
 
-use skrifa::instance::{LocationRef, Size};
-use skrifa::{FontRef, MetadataProvider};
+use ttf_parser::Face;
 
 /// Latin, Greek and Cyrillic of DejaVu Sans.
-pub(crate) const FONT: &[u8] = include_bytes!("../fonts/DejaVuSans-subset.ttf");
+const FONT: &[u8] = include_bytes!("../fonts/DejaVuSans-subset.ttf");
 
 /// The families asked for in an SVG.
 pub(crate) const FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
 
-static FACE: LazyLock<Option<FontRef<'static>>> = LazyLock::new(|| FontRef::new(FONT).ok());
-
-/// Whether the font has a sign.
-#[cfg(feature = "png")]
-pub(crate) fn has(c: char) -> bool {
-    c == '\n' || FACE.as_ref().is_none_or(|face| face.charmap().map(c).is_some())
-}
+static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FONT, 0).ok());
 
 /// Width of a text at a size, in pixels.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let Some(face) = FACE.as_ref() else { return 0.65 * size * text.chars().count() as f64 };
-    let (map, metrics) =
-        (face.charmap(), face.glyph_metrics(Size::new(1000.0), LocationRef::default()));
-    let advance = |c: char| {
-        let advance = map.map(c).and_then(|glyph| metrics.advance_width(glyph));
-        // Signs that the font does not have are most likely wide ones.
-        advance.map_or(1.0, |advance| f64::from(advance) / 1000.0)
+    size * text.chars().map(|c| advance(face, c)).sum::<f64>()
+}
+
+/// How far a sign moves what follows it, in units of the size.
+fn advance(face: &Face<'_>, c: char) -> f64 {
+    let advance = face.glyph_index(c).and_then(|glyph| face.glyph_hor_advance(glyph));
+    // Signs that the font does not have are most likely wide ones.
+    advance.map_or(1.0, |advance| f64::from(advance) / f64::from(face.units_per_em()))
+}
+
+/// The outlines of a text whose first sign stands at a point; none if nothing of it can be seen. A sign that the font does
+/// not have is drawn as a question mark.
+#[cfg(feature = "png")]
+pub(crate) fn outline(text: &str, size: f64, (x, y): (f32, f32)) -> Option<tiny_skia::Path> {
+    let face = FACE.as_ref()?;
+    let mut outline = Outline {
+        path: tiny_skia::PathBuilder::new(),
+        scale: (size / f64::from(face.units_per_em())) as f32,
+        at: (x, y),
     };
-    size * text.chars().map(advance).sum::<f64>()
+    for c in text.chars() {
+        if let Some(glyph) = face.glyph_index(c).or_else(|| face.glyph_index('?')) {
+            face.outline_glyph(glyph, &mut outline);
+        }
+        outline.at.0 += (size * advance(face, c)) as f32;
+    }
+    outline.path.finish()
+}
+
+/// A path that the outlines of signs are added to, each from the point `at` on; a font counts upwards, a picture downwards.
+#[cfg(feature = "png")]
+struct Outline {
+    path: tiny_skia::PathBuilder,
+    scale: f32,
+    at: (f32, f32),
+}
+
+#[cfg(feature = "png")]
+impl Outline {
+    fn place(&self, x: f32, y: f32) -> (f32, f32) {
+        (self.at.0 + self.scale * x, self.at.1 - self.scale * y)
+    }
+}
+
+#[cfg(feature = "png")]
+impl ttf_parser::OutlineBuilder for Outline {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.place(x, y);
+        self.path.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.place(x, y);
+        self.path.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let ((x1, y1), (x, y)) = (self.place(x1, y1), self.place(x, y));
+        self.path.quad_to(x1, y1, x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let ((x1, y1), (x2, y2)) = (self.place(x1, y1), self.place(x2, y2));
+        let (x, y) = self.place(x, y);
+        self.path.cubic_to(x1, y1, x2, y2, x, y);
+    }
+
+    fn close(&mut self) {
+        self.path.close();
+    }
 }
 
 /// The text, cut so that it is no wider than `most`; a cut is shown by an ellipsis.

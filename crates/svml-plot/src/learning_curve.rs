@@ -3,9 +3,9 @@
 use svml::figures::LearningCurve;
 
 use crate::axis::{Panel, Range, Ticks, number};
+use crate::canvas::{Canvas, INK, Stroke};
 use crate::font;
 use crate::style::colour;
-use crate::svg::{Canvas, INK, Stroke};
 use crate::{Draw, Picture};
 
 impl Draw for LearningCurve {
@@ -64,6 +64,6 @@ impl Draw for LearningCurve {
         let (ticks, decimals) = panel.y.ticks(6);
         let y: Ticks = ticks.into_iter().map(|v| (v, number(v, decimals) + " %")).collect();
         panel.axes_at(&mut canvas, ("rows to learn from", &x), ("error", &y));
-        Picture(canvas.finish())
+        canvas.finish()
     }
 }

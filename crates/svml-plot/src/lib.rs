@@ -1,7 +1,7 @@
 //! Pictures of [`svml`] models.
 //!
 //! Each figure is computed first, by [`svml::figures`], as plain arrays that can be used without drawing. It is
-//! drawn second, by [`Draw`], as an SVG, from which a PNG can be made. Colours are those of Okabe and Ito and three more, and never the only
+//! drawn second, by [`Draw`], as an SVG or as a PNG. Colours are those of Okabe and Ito and three more, and never the only
 //! difference: classes have markers of their own, curves dashes, negative entries ticks.
 //!
 //! | figure | shows |
@@ -42,6 +42,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod axis;
+mod canvas;
 mod confusion;
 mod contour;
 mod dependence;
@@ -79,19 +80,25 @@ pub trait Draw {
 }
 
 /// A drawn figure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture(pub(crate) String);
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    svg: String,
+    #[cfg_attr(not(feature = "png"), allow(dead_code))]
+    size: (f64, f64),
+    #[cfg_attr(not(feature = "png"), allow(dead_code))]
+    shapes: Vec<canvas::Shape>,
+}
 
 impl Picture {
     /// The picture as an SVG file.
     pub fn svg(&self) -> &str {
-        &self.0
+        &self.svg
     }
 
     /// The picture as a PNG file, with two pixels for each unit of the SVG. The same picture gives the
     /// same bytes on every computer: no font of the system is used.
     #[cfg(feature = "png")]
     pub fn png(&self) -> Result<Vec<u8>, DrawError> {
-        png::render(&self.0)
+        png::write(self.size, &self.shapes)
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::Picture;
 use crate::axis::{Legend, Panel, Range};
+use crate::canvas::{Anchor, Canvas, GREY, INK, Stroke};
 use crate::font;
 use crate::style::colour;
-use crate::svg::{Anchor, Canvas, GREY, INK, Stroke};
 
 /// One curve.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +74,7 @@ impl Lines {
             }
             next += panel.curves.len();
         }
-        Picture(canvas.finish())
+        canvas.finish()
     }
 }
 
@@ -98,7 +98,7 @@ impl CurvePanel {
                 true => (x - 5.0, Anchor::End),
                 false => (x + 5.0, Anchor::Start),
             };
-            canvas.styled_text((x, panel.top + 15.0), text, 11.5, anchor, GREY, "");
+            canvas.styled_text((x, panel.top + 15.0), text, 11.5, anchor, GREY);
         }
         for (c, drawn) in self.curves.iter().enumerate() {
             let (x, y): (Vec<f64>, Vec<f64>) = drawn.points.iter().copied().unzip();

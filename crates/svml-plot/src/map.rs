@@ -3,10 +3,10 @@
 use svml::figures::{Map, Point};
 
 use crate::axis::{Legend, Panel, Range};
+use crate::canvas::{Canvas, INK, Stroke, note_height};
 use crate::contour::contour;
 use crate::font;
 use crate::style::{marker, tint};
-use crate::svg::{Canvas, INK, Stroke, note_height};
 use crate::{Draw, Picture};
 
 /// Most classes that the legend lists, and from how many on its entries are closer together.
@@ -68,7 +68,7 @@ impl Draw for Map {
         canvas.unclip();
         panel.axes_in_pieces(&mut canvas, &self.axis_terms[0], &self.axis_terms[1]);
         legend(self, &mut canvas, listed);
-        Picture(canvas.finish())
+        canvas.finish()
     }
 }
 

@@ -3,10 +3,10 @@
 use svml::figures::MetricMatrix;
 
 use crate::axis::number;
+use crate::canvas::{Anchor, Canvas, INK, Stroke, capitalised};
 use crate::font;
 use crate::relevance::Bars;
 use crate::style::diverging;
-use crate::svg::{Anchor, Canvas, INK, Stroke, capitalised};
 use crate::{Draw, Picture};
 
 /// Widest name at an axis.
@@ -62,7 +62,7 @@ impl Draw for MetricMatrix {
                 let at = (x + cell / 2.0, y + cell / 2.0 + 0.36 * size);
                 let dark = (value / scale).abs() > 0.85;
                 let ink = if dark { "#ffffff" } else { INK };
-                canvas.styled_text(at, &text, size, Anchor::Middle, ink, "");
+                canvas.styled_text(at, &text, size, Anchor::Middle, ink);
             }
         }
         let frame = Stroke::solid(INK, 1.0);
@@ -74,7 +74,7 @@ impl Draw for MetricMatrix {
             canvas.turned_text(at, name, size, Anchor::End, -45.0);
         }
         scale_bar(&mut canvas, left + side + 24.0, top, side.clamp(120.0, 260.0), largest);
-        Picture(canvas.finish())
+        canvas.finish()
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::Picture;
 use crate::axis::{Legend, Panel, Range, Ticks, number};
+use crate::canvas::{Anchor, Canvas, INK, Stroke};
 use crate::style::tint;
-use crate::svg::{Anchor, Canvas, INK, Stroke};
 
 /// The path of one descent.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -90,7 +90,7 @@ impl Plane {
         let (x_ticks, y_ticks) = (ticks(&self.x), ticks(&self.y));
         panel.axes_at(&mut canvas, (&self.x_label, &x_ticks), (&self.y_label, &y_ticks));
         self.legend(&mut canvas, Legend::new(left, panel.top + 10.0, 150.0));
-        Picture(canvas.finish())
+        canvas.finish()
     }
 
     /// How often a cell was chosen.

@@ -3,9 +3,9 @@
 use svml::figures::{PrecisionRecall, Roc};
 
 use crate::axis::{Legend, Panel, Range};
+use crate::canvas::{Anchor, Canvas, GREY, Stroke, capitalised, note_height};
 use crate::font;
 use crate::lines::look;
-use crate::svg::{Anchor, Canvas, GREY, Stroke, capitalised, note_height};
 use crate::{Draw, Picture};
 
 /// Most curves; of more classes those are drawn that are told from the rest worst.
@@ -147,9 +147,9 @@ fn draw(
                 canvas.line((x - 12.0, y), (x + 12.0, y), Stroke { width: 2.0, ..look(k) });
             });
             let at = (legend.left + 30.0, legend.next - 2.0);
-            canvas.styled_text(at, &words(curve), SIZE, Anchor::Start, GREY, "");
+            canvas.styled_text(at, &words(curve), SIZE, Anchor::Start, GREY);
             legend.next += 21.0;
         }
     }
-    Picture(canvas.finish())
+    canvas.finish()
 }

@@ -3,9 +3,9 @@
 use svml::figures::Relevance;
 
 use crate::axis::{Panel, Range, number};
+use crate::canvas::{Anchor, Canvas, INK, Stroke, capitalised, note_height};
 use crate::font;
 use crate::style::colour;
-use crate::svg::{Anchor, Canvas, INK, Stroke, capitalised, note_height};
 use crate::{Draw, Picture};
 
 /// Most bars; of more features the most relevant are drawn.
@@ -102,7 +102,7 @@ impl Bars<'_> {
         canvas.line((left, top), (left, bottom), Stroke::solid(INK, 1.0));
         canvas.line((left, bottom), (left + 440.0, bottom), Stroke::solid(INK, 1.0));
         canvas.text((left + 220.0, bottom + 42.0), self.label, 13.0, Anchor::Middle);
-        Picture(canvas.finish())
+        canvas.finish()
     }
 }
 

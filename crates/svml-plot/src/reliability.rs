@@ -4,8 +4,8 @@
 use svml::figures::Reliability;
 
 use crate::axis::{Panel, Range, number};
+use crate::canvas::{Canvas, GREY, INK, Stroke, note_height};
 use crate::style::colour;
-use crate::svg::{Canvas, GREY, INK, Stroke, note_height};
 use crate::{Draw, Picture};
 
 impl Draw for Reliability {
@@ -57,6 +57,6 @@ impl Draw for Reliability {
             canvas.rect(left + 2.0, top, width - 4.0, rows.top + rows.height - top, fill);
         }
         rows.axes(&mut canvas, &self.event, "rows", false, false);
-        Picture(canvas.finish())
+        canvas.finish()
     }
 }

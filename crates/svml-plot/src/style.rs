@@ -1,7 +1,7 @@
 //! Colours that stay apart for colour-blind eyes and in grey, and markers of different shape, so that
 //! colour is never the only difference.
 
-use crate::svg::{Canvas, Stroke};
+use crate::canvas::{Canvas, Stroke};
 
 /// Okabe and Ito's colours, those first that differ most in lightness, and three dark ones after them.
 const COLOURS: [&str; 10] = [

@@ -5,9 +5,9 @@ use svml::Stage;
 use svml::figures::Trace;
 
 use crate::axis::{Legend, Panel, Range};
+use crate::canvas::{Anchor, Canvas, GREY, Stroke};
 use crate::font;
 use crate::lines::{SINGLE, look, sign};
-use crate::svg::{Anchor, Canvas, GREY, Stroke};
 use crate::{Draw, Picture};
 
 /// Background of every second SVM.
@@ -60,17 +60,11 @@ impl Draw for Trace {
         }
         if alone {
             loss.axes(&mut canvas, "step", "loss", true, false);
-            return Picture(canvas.finish());
+            return canvas.finish();
         }
         loss.axes(&mut canvas, "", "loss", true, false);
         errors.axes(&mut canvas, "step", "error", true, true);
-        let mut legend = Legend::new(642.0, errors.top + 10.0, widest);
-        for (k, (name, _)) in self.errors.iter().enumerate() {
-            legend.entry(&mut canvas, name, |canvas, (x, y)| {
-                canvas.line((x - 12.0, y), (x + 12.0, y), look(k));
-                sign(canvas, (x, y), k);
-            });
-        }
+        let mut errors_top = errors.top + 10.0;
         if !named {
             let mut legend = Legend::new(642.0, loss.top + 10.0, widest);
             for (k, listed) in listed.iter().enumerate() {
@@ -80,8 +74,17 @@ impl Draw for Trace {
                 legend.note(&mut canvas, listed);
                 legend.next += 4.0;
             }
+            // Many stages reach down to where the errors are.
+            errors_top = errors_top.max(legend.next + 12.0);
         }
-        Picture(canvas.finish())
+        let mut legend = Legend::new(642.0, errors_top, widest);
+        for (k, (name, _)) in self.errors.iter().enumerate() {
+            legend.entry(&mut canvas, name, |canvas, (x, y)| {
+                canvas.line((x - 12.0, y), (x + 12.0, y), look(k));
+                sign(canvas, (x, y), k);
+            });
+        }
+        canvas.finish()
     }
 }
 
@@ -147,7 +150,7 @@ fn draw_kept(trace: &Trace, best: usize, canvas: &mut Canvas, panels: &[&Panel])
         true => (at - 5.0, Anchor::End),
         false => (at + 5.0, Anchor::Start),
     };
-    canvas.styled_text((x, loss.top + 15.0), "kept", SMALL, anchor, GREY, "");
+    canvas.styled_text((x, loss.top + 15.0), "kept", SMALL, anchor, GREY);
 }
 
 /// Where one SVM follows another: a band for every second one, a line between, name and weight above
@@ -186,7 +189,7 @@ fn draw_stages(trace: &Trace, canvas: &mut Canvas, panels: &[&Panel]) -> bool {
     for (x, y, name, weight) in names.iter().filter(|_| named) {
         let above = if weight.is_empty() { *y } else { y - 15.0 };
         canvas.text((*x, above), name, SMALL, Anchor::Middle);
-        canvas.styled_text((*x, *y), weight, SMALL, Anchor::Middle, GREY, "");
+        canvas.styled_text((*x, *y), weight, SMALL, Anchor::Middle, GREY);
     }
     named
 }

@@ -3,9 +3,9 @@
 use svml::figures::Waterfall;
 
 use crate::axis::{Panel, Range, number};
+use crate::canvas::{Anchor, Canvas, GREY, INK, Stroke};
 use crate::font;
 use crate::style::colour;
-use crate::svg::{Anchor, Canvas, GREY, INK, Stroke};
 use crate::{Draw, Picture};
 
 /// Widest name and value at the axis.
@@ -108,6 +108,6 @@ impl Draw for Waterfall {
         canvas.line((left, bottom), (left + WIDTH, bottom), Stroke::solid(INK, 1.0));
         let label = "decision value";
         canvas.text((left + WIDTH / 2.0, bottom + 42.0), label, 13.0, Anchor::Middle);
-        Picture(canvas.finish())
+        canvas.finish()
     }
 }

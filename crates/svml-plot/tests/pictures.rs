@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{self, Group, Node, Options, Tree};
 use svml::learners::Nca;
 use svml::{Dataset, Form, Generator, GridSearch, Kernel, Matrix, Method, Model, Run, Svml};
 use svml_plot::{
     Confusion, Curve, CurvePanel, DotPanel, Dots, Draw, LearningCurve, Lines, Map, Mark,
     MetricMatrix, Picture, Plane, PlanePath, PrecisionRecall, Relevance, Reliability, Roc, Trace,
 };
-use usvg::{Group, Node, Options, Tree};
 
 fn labels(data: &Dataset) -> Vec<String> {
     data.y().iter().map(|&c| data.classes()[c].clone()).collect()
@@ -41,13 +42,26 @@ fn check(name: &str, picture: &Picture) {
     });
     assert!(texts >= 4, "{name} has {texts} texts");
     let png = picture.png().unwrap();
-    assert!(png.starts_with(b"\x89PNG"), "{name}");
+    compare(name, &png, &tree);
     if let Some(folder) = std::env::var_os("SVML_PICTURES") {
         let folder = std::path::PathBuf::from(folder);
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join(format!("{name}.svg")), svg).unwrap();
         std::fs::write(folder.join(format!("{name}.png")), png).unwrap();
     }
+}
+
+/// Our pixels against those of a reader of SVG, which places letters closer where they fit into each other.
+fn compare(name: &str, png: &[u8], tree: &Tree) {
+    let ours = Pixmap::decode_png(png).unwrap();
+    let (width, height) = (2.0 * tree.size().width(), 2.0 * tree.size().height());
+    let mut theirs = Pixmap::new(width as u32, height as u32).unwrap();
+    resvg::render(tree, Transform::from_scale(2.0, 2.0), &mut theirs.as_mut());
+    assert_eq!((ours.width(), ours.height()), (theirs.width(), theirs.height()), "{name}");
+    let pairs = ours.data().iter().zip(theirs.data());
+    let apart: u64 = pairs.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+    let mean = apart as f64 / ours.data().len() as f64;
+    assert!(mean < 2.0, "{name}: {mean} of 255 apart");
 }
 
 fn each_text(group: &Group, each: &mut impl FnMut(f32, f32, f32, f32, &str)) {
