@@ -9,7 +9,7 @@
 //! | a parameter outside its range | [`Error::Parameter`] |
 //! | data that cannot be used | [`Error::Parse`], [`Error::Missing`], [`Error::OutOfRange`], [`Error::UnseenCategory`], [`Error::NoSuchColumn`], [`Error::Shape`], [`Error::NoRows`], [`Error::OneClass`], [`Error::TooManyClasses`], [`Error::TooFewRows`], [`Error::Data`] |
 //! | arithmetic that failed on usable data | [`Error::Numerical`], [`Error::NotPositiveDefinite`] |
-//! | files, memory and time | [`Error::Io`], [`Error::ModelFile`], [`Error::Checkpoint`], [`Error::TooLarge`], [`Error::Interrupted`] |
+//! | files, memory, cards and time | [`Error::Io`], [`Error::ModelFile`], [`Error::Checkpoint`], [`Error::TooLarge`], [`Error::Device`], [`Error::Interrupted`] |
 //! | a call that this model cannot answer | [`Error::NotAClassifier`], [`Error::Unsupported`] |
 
 use std::borrow::Cow;
@@ -184,6 +184,16 @@ pub enum Error {
         remedy: Remedy,
     },
 
+    /// A card that was to compute is not there, or failed.
+    Device {
+        /// The card, as in `cuda:0`.
+        device: String,
+        /// What was looked for and not found, or what failed.
+        reason: String,
+        /// What to do instead.
+        remedy: Remedy,
+    },
+
     /// The matrix K + I/C could not be factored although it should be positive definite.
     NotPositiveDefinite {
         /// Index of the failing pivot.
@@ -241,6 +251,10 @@ pub enum Remedy {
     RemoveCheckpoint,
     /// Wait until the other fit has ended, or name another file for the checkpoint.
     OtherCheckpoint,
+    /// Compute on the processor.
+    UseProcessor,
+    /// Train on landmarks, use fewer rows, or compute on the processor: the memory of a card does not suffice.
+    FitDevice,
 }
 
 impl fmt::Display for Remedy {
@@ -293,6 +307,10 @@ impl fmt::Display for Remedy {
             }
             Self::OtherCheckpoint => {
                 "wait until it has ended, or name another file (Run::checkpoint)"
+            }
+            Self::UseProcessor => "the processor computes without one (Device::Cpu)",
+            Self::FitDevice => {
+                "train on landmarks, which need no such matrix (Svml { landmarks: LandmarkChoice::Count(2000), ..Svml::default() }), use fewer rows, or compute on the processor (Device::Cpu)"
             }
         })
     }
@@ -356,6 +374,7 @@ impl Error {
             Self::Parse { remedy, .. } | Self::Data { remedy, .. } => *remedy,
             Self::Numerical { remedy, .. }
             | Self::TooLarge { remedy, .. }
+            | Self::Device { remedy, .. }
             | Self::Checkpoint { remedy, .. } => Some(*remedy),
             Self::Missing { .. } => Some(Remedy::DropOrImpute),
             Self::OutOfRange { .. } => Some(Remedy::RescaleColumn),
@@ -439,6 +458,7 @@ impl Error {
                 let (needed, most) = apart(*bytes, *limit);
                 format!("{what} would need {needed}, more than the limit of {most}")
             }
+            Self::Device { device, reason, .. } => format!("{device} cannot be used: {reason}"),
             Self::NotPositiveDefinite { pivot, ridge } => format!(
                 "the kernel matrix with ridge 1/C = {ridge:e} could not be factored (pivot {pivot}): C is too large for this data"
             ),

@@ -29,7 +29,19 @@ macro_rules! open {
         }
     )+};
 }
-open!(calibrate, grid_search, kernel, landmarks, linalg, loss, multiclass, optimise, svm, svml);
+open!(
+    calibrate,
+    cuda,
+    grid_search,
+    kernel,
+    landmarks,
+    linalg,
+    loss,
+    multiclass,
+    optimise,
+    svm,
+    svml
+);
 
 /// Divisions of rows.
 pub mod folds {

@@ -48,6 +48,8 @@
 //!
 //! `ndarray`: `Matrix::from` of an `ArrayView2<f64>`, and `Array2::from` of a [`Matrix`]. It is off by default.
 //!
+//! `cuda`: on Linux and Windows, cards of NVIDIA are looked for at run time. It is on by default, and needs nothing to build.
+//!
 //! # What is stable
 //!
 //! What these pages show follows semantic versioning: structs and enums that may grow are `non_exhaustive` or
@@ -64,6 +66,9 @@ mod files;
 
 // Numbers, and when to stop computing with them.
 mod memory;
+
+// Cards that compute, where there are any.
+mod cuda;
 
 // What was computed before the program was killed.
 mod checkpoint;

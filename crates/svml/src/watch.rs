@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::checkpoint::Key;
 use crate::checkpoint::Store;
-use crate::error::{Error, Result};
+use crate::cuda::Gpu;
+use crate::error::{Error, Remedy, Result};
 use crate::memory::Lack;
 
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
@@ -99,6 +100,15 @@ impl Stop {
     }
 }
 
+/// What failed on a card, as the error that the next check makes of it.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The card failed.
+    Failed { device: String, reason: String },
+    /// It had too little memory.
+    Memory { what: String, bytes: u128, limit: u128 },
+}
+
 /// An interrupt flag, the time of the start and an optional deadline; and results of a fit that was killed.
 #[derive(Clone, Debug)]
 pub struct Watch {
@@ -108,6 +118,10 @@ pub struct Watch {
     /// Whether a kernel matrix got less memory than it asked for.
     pub(crate) lack: Arc<OnceLock<Lack>>,
     pub(crate) store: Option<Arc<Store>>,
+    /// The card that computes, where one does.
+    pub(crate) gpu: Option<&'static Gpu>,
+    /// What failed on it within a computation that cannot fail where it stands.
+    pub(crate) trouble: Arc<OnceLock<Trouble>>,
     /// Whether the fit was ended, or something left out because the time would not have sufficed.
     pub(crate) hurried: Arc<AtomicBool>,
 }
@@ -120,6 +134,8 @@ impl Default for Watch {
             deadline: None,
             lack: Arc::default(),
             store: None,
+            gpu: None,
+            trouble: Arc::default(),
             hurried: Arc::default(),
         }
     }
@@ -194,8 +210,43 @@ impl Watch {
         self.lack.get_or_init(|| Lack::of(bytes as u64));
     }
 
-    /// [`Error::TooLarge`] once memory has ended.
+    /// The card that computes, where one does.
+    pub fn gpu(&self) -> Option<&'static Gpu> {
+        self.gpu
+    }
+
+    /// The same watch for computations on a card.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on(self, gpu: Option<&'static Gpu>) -> Self {
+        Self { gpu, ..self }
+    }
+
+    /// Says what failed on a card within a computation that cannot fail where it stands: the next check does.
+    pub(crate) fn fails(&self, error: Error) {
+        let trouble = match error {
+            // The next check says so by itself.
+            Error::Interrupted => return,
+            Error::Device { device, reason, .. } => Trouble::Failed { device, reason },
+            Error::TooLarge { what, bytes, limit, .. } => Trouble::Memory { what, bytes, limit },
+            other => Trouble::Failed { device: "the card".to_owned(), reason: other.what() },
+        };
+        self.trouble.get_or_init(|| trouble);
+    }
+
+    /// [`Error::TooLarge`] once memory has ended, [`Error::Device`] once a card has failed.
     pub(crate) fn check_memory(&self) -> Result<()> {
+        match self.trouble.get() {
+            None => {}
+            Some(Trouble::Failed { device, reason }) => {
+                let (device, reason) = (device.clone(), reason.clone());
+                return Err(Error::Device { device, reason, remedy: Remedy::UseProcessor });
+            }
+            Some(Trouble::Memory { what, bytes, limit }) => {
+                let (what, remedy) = (what.clone(), Remedy::FitDevice);
+                return Err(Error::TooLarge { what, bytes: *bytes, limit: *limit, remedy });
+            }
+        }
         match self.lack.get() {
             None => Ok(()),
             Some(lack) => Err(lack.error("the next columns of a kernel matrix")),

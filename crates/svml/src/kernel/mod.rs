@@ -41,9 +41,38 @@ pub trait Distances: Sync {
     fn gram<'a>(&'a self, sphere: &Metric, watch: &Watch) -> Result<Box<dyn Gram + 'a>>;
 }
 
-/// The backend of this process: the exact kernel matrix in memory.
+/// The backend of this process: for each kernel matrix the one that `choose` says.
 pub fn backend() -> &'static dyn Backend {
-    &dense::Dense
+    &Chosen
+}
+
+/// Asks another backend for each kernel matrix.
+struct Chosen;
+
+impl Backend for Chosen {
+    fn gram<'a>(
+        &self,
+        x: &'a Matrix,
+        cols: usize,
+        metric: &Metric,
+        kernel: Kernel,
+        watch: &Watch,
+    ) -> Result<Box<dyn Gram + 'a>> {
+        choose(watch, x.rows(), cols, x.cols()).gram(x, cols, metric, kernel, watch)
+    }
+
+    fn distances<'a>(&self, x: &'a Matrix, watch: &Watch) -> Result<Box<dyn Distances + 'a>> {
+        choose(watch, x.rows(), x.rows(), x.cols()).distances(x, watch)
+    }
+}
+
+/// The one place where a backend is chosen, for a kernel matrix of so many rows and columns on `d` features: a card where
+/// the watch has one and there is anything to compute, else the matrix in memory.
+fn choose(watch: &Watch, rows: usize, cols: usize, d: usize) -> &'static dyn Backend {
+    match watch.gpu() {
+        Some(_) if rows > 0 && cols > 0 && d > 0 => &dense::Dense,
+        _ => &dense::Dense,
+    }
 }
 
 /// The kernel matrix between all rows and the first rows of a data matrix, the latter being those

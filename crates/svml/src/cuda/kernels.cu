@@ -1,0 +1,334 @@
+// The kernels of the exact backend, compiled by NVRTC for the card that is there.
+//
+// Matrices are stored by columns: entry (i, j) is a[i + j * stride]. Rows of points are stored one after the other, as
+// on the host: coordinate k of row i is z[i * d + k]. All parameters have 64 bits. Every value is written by one thread,
+// which adds in a fixed order: the same bits from run to run.
+
+typedef long long whole;
+
+// The column and the first row of a thread, for kernels that are launched with a block of threads for each 256 rows and,
+// behind each other, the columns. There may be more columns than a grid has room for: each block then does several.
+#define ROW ((whole)blockIdx.x * blockDim.x + threadIdx.x)
+#define EACH_COLUMN(j, cols) for (whole j = blockIdx.y; j < (cols); j += gridDim.y)
+
+// out[i] = rows of x at `places`. One thread for each value: d side by side, rows behind each other.
+extern "C" __global__ void gather_rows(double *out, const double *x, const whole *places, whole count, whole d)
+{
+    whole k = ROW;
+    if (k >= d)
+        return;
+    EACH_COLUMN(i, count)
+        out[i * d + k] = x[places[i] * d + k];
+}
+
+// out[i] = v[places[i]].
+extern "C" __global__ void gather_values(double *out, const double *v, const whole *places, whole count)
+{
+    whole i = ROW;
+    if (i < count)
+        out[i] = v[places[i]];
+}
+
+// out[i] = |z_i|^2.
+extern "C" __global__ void squared_norms(double *out, const double *z, whole count, whole d)
+{
+    whole i = ROW;
+    if (i >= count)
+        return;
+    double sum = 0.0;
+    for (whole k = 0; k < d; k++)
+        sum = fma(z[i * d + k], z[i * d + k], sum);
+    out[i] = sum;
+}
+
+// z_ik = l_k x_ik, where one l counts for all k if `single`.
+extern "C" __global__ void scale_coordinates(double *z, const double *x, const double *l, whole single, whole count, whole d)
+{
+    whole k = ROW;
+    if (k >= d)
+        return;
+    double factor = l[single ? 0 : k];
+    EACH_COLUMN(i, count)
+        z[i * d + k] = factor * x[i * d + k];
+}
+
+// [s_i y_i, s_i]: the rows at `places`, or all if there are none, each times its scale and followed by it. // (count, width + 1)
+extern "C" __global__ void scale_rows(double *out, const double *y, const whole *places, const double *s, whole count, whole width)
+{
+    whole k = ROW;
+    if (k > width)
+        return;
+    EACH_COLUMN(i, count)
+    {
+        whole row = places ? places[i] : i;
+        double scale = s ? s[i] : 1.0;
+        out[i * (width + 1) + k] = k < width ? scale * y[row * width + k] : scale;
+    }
+}
+
+// Products -2 z_i z_j become exp(-|z_i - z_j|^2), 1 to the bit for a row and itself.
+extern "C" __global__ void gaussian(
+    double *k, whole stride, whole rows, whole cols, const double *norms_r, const double *norms_c, const whole *places_r,
+    const whole *places_c)
+{
+    whole i = ROW;
+    if (i >= rows)
+        return;
+    double norm = norms_r[i];
+    whole place = places_r ? places_r[i] : -1;
+    EACH_COLUMN(j, cols)
+    {
+        double sq = fmax(k[i + j * stride] + (norm + norms_c[j]), 0.0);
+        k[i + j * stride] = (place >= 0 && place == places_c[j]) ? 1.0 : exp(-sq);
+    }
+}
+
+// What a kernel of differences is wanted for.
+#define VALUE 0  // k
+#define SLOPE 1  // minus the derivative of k in the squared distance, k / (2 r), 0 where rows coincide
+#define TIMES 2  // k r
+// Distances up to this are those of rows that coincide, as on the processor.
+#define COINCIDING 1e-7
+
+#define SIDE 32
+#define DEPTH 16
+#define EACH 4
+
+// k of rows by their differences: exp(-|a - b|), or for `absolute` exp(-sum_k |a_k - b_k|). Blocks of 32 x 8 threads for
+// 32 x 32 entries.
+extern "C" __global__ void differences(
+    double *out, whole stride, const double *a, const double *b, whole rows, whole cols, whole d, whole absolute, whole what)
+{
+    __shared__ double left[DEPTH][SIDE + 1];
+    __shared__ double right[DEPTH][SIDE + 1];
+    whole tiles = (cols + SIDE - 1) / SIDE;
+    whole first_row = (whole)blockIdx.x * SIDE;
+    int x = threadIdx.x, y = threadIdx.y, thread = y * SIDE + x;
+    for (whole tile = blockIdx.y; tile < tiles; tile += gridDim.y)
+    {
+        whole first_col = tile * SIDE;
+        double sums[EACH] = {0.0, 0.0, 0.0, 0.0};
+        for (whole start = 0; start < d; start += DEPTH)
+        {
+            for (int at = thread; at < SIDE * DEPTH; at += SIDE * SIDE / EACH)
+            {
+                int point = at / DEPTH, k = at % DEPTH;
+                whole row = first_row + point, col = first_col + point, coordinate = start + k;
+                left[k][point] = row < rows && coordinate < d ? a[row * d + coordinate] : 0.0;
+                right[k][point] = col < cols && coordinate < d ? b[col * d + coordinate] : 0.0;
+            }
+            __syncthreads();
+            for (int k = 0; k < DEPTH; k++)
+            {
+                double value = left[k][x];
+                for (int e = 0; e < EACH; e++)
+                {
+                    double difference = value - right[k][y + e * (SIDE / EACH)];
+                    sums[e] = absolute ? sums[e] + fabs(difference) : fma(difference, difference, sums[e]);
+                }
+            }
+            __syncthreads();
+        }
+        for (int e = 0; e < EACH; e++)
+        {
+            whole i = first_row + x, j = first_col + y + e * (SIDE / EACH);
+            if (i >= rows || j >= cols)
+                continue;
+            double r = absolute ? sums[e] : sqrt(sums[e]);
+            double k = exp(-r);
+            if (what == SLOPE)
+                k = k > 0.0 && r > COINCIDING ? k / (2.0 * r) : 0.0;
+            if (what == TIMES)
+                k = k > 0.0 ? k * r : 0.0;
+            out[i + j * stride] = k;
+        }
+    }
+}
+
+// out_ik += sum_j w_ij |a_ik - b_jk|, or with the sign of the difference. A thread for each i and k.
+extern "C" __global__ void add_differences(
+    double *out, const double *w, whole stride, const double *a, const double *b, whole rows, whole cols, whole d, whole sign)
+{
+    whole i = ROW;
+    if (i >= rows)
+        return;
+    EACH_COLUMN(k, d)
+    {
+        double own = a[i * d + k], sum = 0.0;
+        for (whole j = 0; j < cols; j++)
+        {
+            double difference = own - b[j * d + k];
+            double factor = sign ? (double)((difference > 0.0) - (difference < 0.0)) : fabs(difference);
+            sum = fma(w[i + j * stride], factor, sum);
+        }
+        out[i * d + k] += sum;
+    }
+}
+
+// a_ij <- a_ij b_ij.
+extern "C" __global__ void multiply_each(double *a, whole stride_a, const double *b, whole stride_b, whole rows, whole cols)
+{
+    whole i = ROW;
+    if (i >= rows)
+        return;
+    EACH_COLUMN(j, cols)
+        a[i + j * stride_a] *= b[i + j * stride_b];
+}
+
+// out_ij = left_i a_ij right_j, where a missing side is all ones.
+extern "C" __global__ void scale_sides(
+    double *out, whole stride_out, const double *a, whole stride, const double *left, const double *right, whole rows, whole cols)
+{
+    whole i = ROW;
+    if (i >= rows)
+        return;
+    double l = left ? left[i] : 1.0;
+    EACH_COLUMN(j, cols)
+        out[i + j * stride_out] = l * a[i + j * stride] * (right ? right[j] : 1.0);
+}
+
+// a_ii += v_i.
+extern "C" __global__ void add_to_diagonal(double *a, whole stride, const double *v, whole count)
+{
+    whole i = ROW;
+    if (i < count)
+        a[i + i * stride] += v[i];
+}
+
+// a_ii.
+extern "C" __global__ void diagonal(double *out, const double *a, whole stride, whole count)
+{
+    whole i = ROW;
+    if (i < count)
+        out[i] = a[i + i * stride];
+}
+
+// The upper triangle becomes the mirror image of the lower one. Blocks of 32 x 8 threads for 32 x 32 entries; those above the
+// diagonal do nothing.
+extern "C" __global__ void mirror(double *a, whole stride, whole count)
+{
+    __shared__ double tile[SIDE][SIDE + 1];
+    whole tiles = (count + SIDE - 1) / SIDE;
+    whole row = blockIdx.x;
+    int x = threadIdx.x, y = threadIdx.y;
+    for (whole col = blockIdx.y; col < tiles && col <= row; col += gridDim.y)
+    {
+        for (int e = y; e < SIDE; e += SIDE / EACH)
+        {
+            whole i = row * SIDE + x, j = col * SIDE + e;
+            if (i < count && j < count)
+                tile[e][x] = a[i + j * stride];
+        }
+        __syncthreads();
+        for (int e = y; e < SIDE; e += SIDE / EACH)
+        {
+            // Entry (j, i) of the other side: x runs along its rows.
+            whole i = row * SIDE + e, j = col * SIDE + x;
+            if (i < count && j < i)
+                a[j + i * stride] = tile[x][e];
+        }
+        __syncthreads();
+    }
+}
+
+// a_ij -= u_i u_j / divisor.
+extern "C" __global__ void subtract_outer(double *a, whole stride, const double *u, double divisor, whole rows, whole cols)
+{
+    whole i = ROW;
+    if (i >= rows)
+        return;
+    EACH_COLUMN(j, cols)
+        a[i + j * stride] -= u[i] * u[j] / divisor;
+}
+
+// out_j = sum_i w_i a_ij^2, or without w. A block of threads for each column, which add in a fixed tree.
+extern "C" __global__ void squared_columns(double *out, const double *a, whole stride, const double *w, whole rows, whole cols)
+{
+    __shared__ double sums[256];
+    EACH_COLUMN(j, cols)
+    {
+        double sum = 0.0;
+        for (whole i = threadIdx.x; i < rows; i += 256)
+        {
+            double value = a[i + j * stride];
+            sum = fma(w ? w[i] * value : value, value, sum);
+        }
+        sums[threadIdx.x] = sum;
+        __syncthreads();
+        for (int half = 128; half > 0; half /= 2)
+        {
+            if (threadIdx.x < half)
+                sums[threadIdx.x] += sums[threadIdx.x + half];
+            __syncthreads();
+        }
+        if (threadIdx.x == 0)
+            out[j] = sums[0];
+        __syncthreads();
+    }
+}
+
+// out = a.
+extern "C" __global__ void copy_matrix(double *out, whole stride_out, const double *a, whole stride, whole rows, whole cols)
+{
+    whole i = ROW;
+    if (i >= rows)
+        return;
+    EACH_COLUMN(j, cols)
+        out[i + j * stride_out] = a[i + j * stride];
+}
+
+// Columns of the unit matrix: 1 in row `places[j] - first`, 0 elsewhere; without places in row j.
+extern "C" __global__ void unit_columns(double *out, whole stride, const whole *places, whole first, whole rows, whole cols)
+{
+    whole i = ROW;
+    if (i >= rows)
+        return;
+    EACH_COLUMN(j, cols)
+        out[i + j * stride] = i == (places ? places[j] - first : j) ? 1.0 : 0.0;
+}
+
+// out_ik = sums_i x_ik - f_ik for f of [f_i, sums_i]. // (count, width), from (count, width + 1)
+extern "C" __global__ void weighted_minus(double *out, const double *f, const double *x, const double *scale, whole count, whole width)
+{
+    whole k = ROW;
+    if (k >= width)
+        return;
+    EACH_COLUMN(i, count)
+    {
+        double factor = scale ? scale[i] : 1.0;
+        out[i * width + k] = factor * (f[i * (width + 1) + width] * x[i * width + k] - f[i * (width + 1) + k]);
+    }
+}
+
+// out_k = sum_i a_ik b_ik, for rows one after the other. A block of threads for each k, which add in a fixed tree.
+extern "C" __global__ void products_by_coordinate(double *out, const double *a, const double *b, whole count, whole d)
+{
+    __shared__ double sums[256];
+    EACH_COLUMN(k, d)
+    {
+        double sum = 0.0;
+        for (whole i = threadIdx.x; i < count; i += 256)
+            sum = fma(a[i * d + k], b[i * d + k], sum);
+        sums[threadIdx.x] = sum;
+        __syncthreads();
+        for (int half = 128; half > 0; half /= 2)
+        {
+            if (threadIdx.x < half)
+                sums[threadIdx.x] += sums[threadIdx.x + half];
+            __syncthreads();
+        }
+        if (threadIdx.x == 0)
+            out[k] = sums[0];
+        __syncthreads();
+    }
+}
+
+// The same numbers with fewer digits.
+extern "C" __global__ void to_single(float *out, whole stride_out, const double *a, whole stride, whole rows, whole cols)
+{
+    whole i = ROW;
+    if (i >= rows)
+        return;
+    EACH_COLUMN(j, cols)
+        out[i + j * stride_out] = (float)a[i + j * stride];
+}

@@ -1,0 +1,333 @@
+//! The device layer: cards of NVIDIA through the libraries of CUDA, which are found when a card is first asked for.
+//!
+//! * [`open`] gives a card, [`Gpu`]: once for each number, for the life of the process. It has a name, a memory with a
+//!   limit of ours, and the functions of `kernels.cu`, compiled for it when it was opened.
+//! * [`Lane`] is a queue of work on the card with its own handles of cuBLAS and cuSOLVER. [`Gpu::lane`] lends one; each
+//!   operation of a thread borrows one and gives it back, so that what threads do side by side is side by side on the
+//!   card too. A lane does its work in order, and has done all of it when it is given back.
+//! * [`Buffer`] is memory on the card, [`View`] a matrix within it, stored by columns: a row-major matrix of ours is the
+//!   transposed one there, and one of its rows is a column.
+//!
+//! Work is asked for and done later. What is on the card may be written through a shared reference: who uses one buffer
+//! on two lanes sees to it that the first has done its work ([`Lane::synchronise`], or giving it back) before the second
+//! is asked. A buffer may be dropped at any time: its memory is used again only when all lanes that were lent at that
+//! time have been given back.
+//!
+//! Sums have a fixed order, on one lane as on many: each lane has one queue and its own workspace, and the kernels here
+//! use no atomic additions. So a card gives the same bits from run to run; another kind of card may give others.
+
+mod compile;
+mod lane;
+mod library;
+mod memory;
+
+#[cfg(test)]
+pub use compile::compiles;
+pub use lane::{Argument, Lane, Number, Operand, Real, Side, View, transposed};
+pub use memory::{Buffer, Limit};
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
+
+use crate::error::{Error, Remedy, Result};
+use lane::Queue;
+use library::{Handle, Libraries};
+use memory::Pool;
+
+/// The sources of kernels, each compiled as a module of its own. A new one is a line here.
+const SOURCES: &[(&str, &str)] = &[("kernels.cu", include_str!("kernels.cu"))];
+
+/// At most so many lanes are lent at a time; more threads wait.
+const LANES: usize = 32;
+
+/// A card.
+pub struct Gpu {
+    number: u32,
+    name: String,
+    total: usize,
+    capability: (i32, i32),
+    /// How many times slower numbers of 64 bits are than those of 32.
+    ratio: i32,
+    libraries: &'static Libraries,
+    context: usize,
+    modules: Vec<usize>,
+    functions: Mutex<HashMap<&'static str, usize>>,
+    pool: Mutex<Pool>,
+    lanes: Mutex<Lanes>,
+    /// Signals that a lane was given back.
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct Lanes {
+    idle: Vec<Queue>,
+    made: usize,
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.label())
+    }
+}
+
+/// The card of this number, from 0. The first call for a number takes some tenths of a second; what it finds, or fails to
+/// find, stays so.
+pub fn open(number: u32) -> Result<&'static Gpu> {
+    type Opened = std::result::Result<&'static Gpu, String>;
+    static CARDS: Mutex<Vec<(u32, Opened)>> = Mutex::new(Vec::new());
+    let device = || format!("cuda:{number}");
+    let mut cards = CARDS.lock().map_err(|_| failure(device(), "an earlier call panicked"))?;
+    let known = cards.iter().find(|(known, _)| *known == number).map(|(_, card)| card.clone());
+    let card = known.unwrap_or_else(|| {
+        let card = libraries().and_then(|libraries| Gpu::new(number, libraries));
+        let card = card.map(|card| &*Box::leak(Box::new(card)));
+        cards.push((number, card.clone()));
+        card
+    });
+    card.map_err(|reason| failure(device(), &reason))
+}
+
+fn libraries() -> std::result::Result<&'static Libraries, String> {
+    static LIBRARIES: OnceLock<std::result::Result<Libraries, String>> = OnceLock::new();
+    LIBRARIES.get_or_init(Libraries::load).as_ref().map_err(Clone::clone)
+}
+
+/// An error of a card.
+fn failure(device: String, reason: &str) -> Error {
+    Error::Device { device, reason: reason.to_owned(), remedy: Remedy::UseProcessor }
+}
+
+impl Gpu {
+    #[allow(unsafe_code)]
+    fn new(number: u32, libraries: &'static Libraries) -> std::result::Result<Self, String> {
+        let driver = &libraries.driver;
+        let asked = |status: c_int, what: &str| match status {
+            0 => Ok(()),
+            _ => Err(format!("{what} failed: {}", driver_text(libraries, status))),
+        };
+        let (mut count, mut device, mut context) = (0, 0, std::ptr::null_mut());
+        // SAFETY: each call writes the one value that it is given the address of; the driver is initialised first.
+        unsafe {
+            asked((driver.init)(0), "the start of the driver")?;
+            asked((driver.count)(&raw mut count), "the count of cards")?;
+            if number as i64 >= i64::from(count) {
+                return Err(match count {
+                    0 => "the driver knows of no card".to_owned(),
+                    _ => format!(
+                        "the driver knows of {count} card(s), the last is cuda:{}",
+                        count - 1
+                    ),
+                });
+            }
+            asked((driver.device)(&raw mut device, number as c_int), "opening the card")?;
+        }
+        let attribute = |which: c_int| {
+            let mut value = 0;
+            // SAFETY: writes one integer, of a card that was just found.
+            let status = unsafe { (driver.attribute)(&raw mut value, which, device) };
+            asked(status, "asking for an attribute of the card").map(|()| value)
+        };
+        // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, MINOR, SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO.
+        let (capability, ratio) = ((attribute(75)?, attribute(76)?), attribute(87)?);
+        let mut name = [0 as c_char; 128];
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the name is written with its end into 128 bytes; the context is that of a card that was just found.
+        let name = unsafe {
+            asked(
+                (driver.name)(name.as_mut_ptr(), 127, device),
+                "asking for the name of the card",
+            )?;
+            asked((driver.retain)(&raw mut context, device), "opening a context on the card")?;
+            asked((driver.set_current)(context), "opening a context on the card")?;
+            asked(
+                (driver.memory)(&raw mut free, &raw mut total),
+                "asking for the memory of the card",
+            )?;
+            CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned()
+        };
+        let mut modules = Vec::new();
+        for (file, source) in SOURCES {
+            let program = compile::compile(&libraries.compiler, file, source, Some(capability))?;
+            let mut module = std::ptr::null_mut();
+            // SAFETY: the program is a whole image, PTX with a zero at its end.
+            let status = unsafe { (driver.load_module)(&raw mut module, program.as_ptr().cast()) };
+            asked(status, &format!("loading {file}"))?;
+            modules.push(module as usize);
+        }
+        Ok(Self {
+            number,
+            name,
+            total,
+            capability,
+            ratio,
+            libraries,
+            context: context as usize,
+            modules,
+            functions: Mutex::default(),
+            pool: Mutex::new(Pool::new(free)),
+            lanes: Mutex::default(),
+            returned: Condvar::new(),
+        })
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Its name, as in `NVIDIA H200`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number and name, as in `cuda:0 (NVIDIA H200)`.
+    pub fn label(&self) -> String {
+        format!("cuda:{} ({})", self.number, self.name)
+    }
+
+    /// All of its memory, in bytes.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Its compute capability, as in (9, 0).
+    pub fn capability(&self) -> (i32, i32) {
+        self.capability
+    }
+
+    /// Whether it computes with numbers of 64 bits nearly as fast as with those of 32, as cards for computing centres do.
+    pub fn has_fast_doubles(&self) -> bool {
+        self.ratio <= 4
+    }
+
+    /// The error that something failed on this card.
+    pub fn failure(&self, reason: &str) -> Error {
+        failure(format!("cuda:{}", self.number), reason)
+    }
+
+    /// A lane of its own for one operation; waits where all are lent. Who holds one does not ask for another, and does
+    /// not wait for other threads.
+    pub fn lane(&'static self) -> Result<Lane> {
+        self.make_current()?;
+        let mut lanes = self.lock(&self.lanes)?;
+        loop {
+            if let Some(queue) = lanes.idle.pop() {
+                drop(lanes);
+                return Lane::new(self, queue);
+            }
+            if lanes.made < LANES {
+                let number = lanes.made;
+                lanes.made += 1;
+                drop(lanes);
+                return match Queue::new(self, number) {
+                    Ok(queue) => Lane::new(self, queue),
+                    Err(error) => {
+                        // Its number is taken again only if it is the last, so that no two have the same.
+                        let mut lanes = self.lock(&self.lanes)?;
+                        if lanes.made == number + 1 {
+                            lanes.made = number;
+                        }
+                        Err(error)
+                    }
+                };
+            }
+            lanes = self.returned.wait(lanes).map_err(|_| self.panicked())?;
+        }
+    }
+
+    fn give_back(&self, queue: Queue) {
+        if let Ok(mut pool) = self.pool.lock() {
+            pool.returned(queue.number);
+        }
+        if let Ok(mut lanes) = self.lanes.lock() {
+            lanes.idle.push(queue);
+        }
+        self.returned.notify_one();
+    }
+
+    /// The context of the card for this thread, which every call needs.
+    #[allow(unsafe_code)]
+    fn make_current(&self) -> Result<()> {
+        // SAFETY: the context lives as long as the process.
+        let status = unsafe { (self.libraries.driver.set_current)(self.context as Handle) };
+        self.check(status, "opening the card for a thread")
+    }
+
+    fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
+        mutex.lock().map_err(|_| self.panicked())
+    }
+
+    fn panicked(&self) -> Error {
+        self.failure("an earlier operation on it panicked")
+    }
+
+    /// A status of the driver as a result.
+    fn check(&self, status: c_int, what: &str) -> Result<()> {
+        match status {
+            0 => Ok(()),
+            _ => {
+                let text = driver_text(self.libraries, status);
+                Err(self.failure(&format!("{what} failed: {text}")))
+            }
+        }
+    }
+
+    /// The function of a kernel.
+    #[allow(unsafe_code)]
+    fn function(&self, name: &'static str) -> Result<Handle> {
+        let mut functions = self.lock(&self.functions)?;
+        if let Some(function) = functions.get(name) {
+            return Ok(*function as Handle);
+        }
+        let text =
+            CString::new(name).map_err(|_| self.failure("a kernel has an impossible name"))?;
+        for module in &self.modules {
+            let mut function = std::ptr::null_mut();
+            // SAFETY: the module is one of those loaded for this card, and the name ends in a zero.
+            let status = unsafe {
+                (self.libraries.driver.function)(
+                    &raw mut function,
+                    *module as Handle,
+                    text.as_ptr(),
+                )
+            };
+            if status == 0 {
+                functions.insert(name, function as usize);
+                return Ok(function);
+            }
+        }
+        Err(self.failure(&format!("there is no kernel {name}")))
+    }
+}
+
+/// What the driver says of a status.
+#[allow(unsafe_code)]
+fn driver_text(libraries: &Libraries, status: c_int) -> String {
+    let mut text = std::ptr::null();
+    // SAFETY: writes the address of a constant text, or none.
+    let said = unsafe { (libraries.driver.error_text)(status, &raw mut text) };
+    if said != 0 || text.is_null() {
+        return format!("CUDA error {status}");
+    }
+    // SAFETY: a constant text of the driver, which ends in a zero.
+    let text = unsafe { CStr::from_ptr(text) };
+    format!("CUDA error {status}, {}", text.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_that_is_not_there_is_an_error_that_says_what_was_looked_for() {
+        // No computer has so many.
+        let error = open(1_000_000).unwrap_err();
+        assert!(matches!(error, Error::Device { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with("cuda:1000000 cannot be used: "), "{text}");
+        // Twice the same.
+        assert_eq!(open(1_000_000).unwrap_err().to_string(), text);
+    }
+}
