@@ -23,10 +23,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::{Factor, Gram};
-use crate::linalg::{self, Cholesky, Matrix, dot};
-use crate::run::{Key, Watch};
+use crate::run::Key;
 
 /// The training problem: rows of a kernel matrix with their labels and costs.
 #[derive(Clone, Copy)]
@@ -182,56 +181,16 @@ pub fn solve<'g>(problem: &Problem<'g, '_>, start: Option<&[usize]>) -> Result<S
 pub const LARGE: usize = 1000;
 /// One row in this many is a landmark of the approximation.
 const LANDMARK_EVERY: usize = 12;
-/// The approximation ends after this many Newton steps, or once at most this share of the rows enters or
-/// leaves the support set in a step.
-const GUESS: (usize, f64) = (6, 0.002);
-
 /// The support set to start from if no earlier SVM is known. For many rows it is the support set of an
-/// approximate problem: Nystrom features take the place of the kernel, and Newton's method finds the weights of
-/// the features. This takes a few percent of the time of the exact problem, and the set is nearly right if the
-/// kernel is wide. For fewer rows, or if the approximation fails, the set is empty, which stands for all rows.
+/// approximate problem, by a kernel of few landmarks. For fewer rows, or if the approximation fails, the set is
+/// empty, which stands for all rows.
 fn cold_start(problem: &Problem<'_, '_>) -> Result<Vec<usize>> {
     let Problem { gram, rows, y, cost } = *problem;
     if rows.len() < LARGE {
         return Ok(Vec::new());
     }
     let landmarks: Vec<usize> = rows.iter().copied().step_by(LANDMARK_EVERY).collect();
-    let z = match gram.nystrom_features(rows, &landmarks) {
-        Err(Error::NotPositiveDefinite { .. }) => return Ok(Vec::new()),
-        z => z?,
-    };
-    // The last weight is the offset b, which the SVM does not penalise. Here it has a tiny penalty, so
-    // that the system below is always positive definite.
-    let m = z.cols() + 1;
-    let penalty = |k: usize| if k + 1 < m { 1.0 } else { 1e-6 };
-    let mut set: Vec<usize> = (0..rows.len()).collect();
-    for _ in 0..GUESS.0 {
-        // Minimises 1/2 |w|^2 + sum over the set of C_i/2 (y_i - z_i' w)^2 over the weights w.
-        let mut scaled = Matrix::zeros(set.len(), m);
-        let mut rhs = vec![0.0; m];
-        for (row, &p) in scaled.as_mut_slice().chunks_exact_mut(m).zip(&set) {
-            let root = cost[p].sqrt();
-            row.iter_mut().zip(z.row(p).iter().chain(&[1.0])).for_each(|(out, z)| *out = root * z);
-            rhs.iter_mut().zip(&*row).for_each(|(rhs, z)| *rhs += root * y[p] * z);
-        }
-        let mut a = linalg::cross_product(&scaled).into_vec();
-        a.iter_mut().step_by(m + 1).enumerate().for_each(|(k, a)| *a += penalty(k));
-        let cholesky = match Cholesky::new(a, m, 1.0, &Watch::default()) {
-            Err(Error::NotPositiveDefinite { .. }) => return Ok(Vec::new()),
-            factored => factored?,
-        };
-        cholesky.solve_lower(&mut rhs);
-        cholesky.solve_upper(&mut rhs);
-        let output = |p: usize| dot(z.row(p), &rhs[..m - 1]) + rhs[m - 1];
-        let next: Vec<usize> = (0..rows.len()).filter(|&p| y[p] * output(p) < 1.0).collect();
-        let kept = positions(&set, &next).len();
-        let changed = set.len() + next.len() - 2 * kept;
-        set = next;
-        if set.is_empty() || changed as f64 <= GUESS.1 * rows.len() as f64 {
-            break;
-        }
-    }
-    Ok(set)
+    gram.approximate_support(rows, y, cost, &landmarks)
 }
 
 /// Positions within `rows` of those rows that are in `wanted`; both ascending.

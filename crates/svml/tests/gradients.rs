@@ -254,7 +254,7 @@ fn contraction_of_arbitrary_weights() {
             };
             outers.iter().map(term).sum()
         };
-        let analytic = gram(&values).contract(&outers);
+        let analytic = gram(&values).contract(&outers).unwrap();
         let numeric: Vec<f64> = (0..values.len())
             .map(|k| {
                 let moved = |by: f64| {
@@ -282,7 +282,7 @@ fn nothing_depends_on_the_metric_where_all_rows_coincide() {
         let metric = Metric::new(form, 3, values).unwrap();
         let gram = kernel::backend().gram(&x, 90, &metric, kernel, &Watch::default()).unwrap();
         let outer = Outer { rows: &rows, left: &weights, cols: &rows, right: &weights };
-        let gradient = gram.contract(&[outer]);
+        let gradient = gram.contract(&[outer]).unwrap();
         assert_eq!(gradient.len(), form.len(3));
         assert!(gradient.iter().all(|g| g.abs() < 1e-12), "{kernel} {form}: {gradient:?}");
         let slopes = gram.weighted_differences(&rows, &rows, &weights);

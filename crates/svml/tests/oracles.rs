@@ -212,32 +212,6 @@ fn a_guessed_start_leads_to_the_same_machine_in_fewer_steps() {
     }
 }
 
-#[test]
-fn features_have_the_inner_products_of_the_kernel() {
-    let mut rng = ChaCha8Rng::seed_from_u64(8);
-    let x = Matrix::from_fn(200, 2, |_, _| rng.random_range(-1.0..1.0));
-    let metric = Metric::isotropic(Form::Sphere, 2, 0.7).unwrap();
-    for kernel in KERNELS {
-        let gram = gram_of(&x, &metric, kernel);
-        let rows: Vec<usize> = (0..200).collect();
-        let landmarks: Vec<usize> = rows.iter().copied().step_by(4).collect();
-        let z = gram.nystrom_features(&rows, &landmarks).unwrap();
-        assert_eq!((z.rows(), z.cols()), (200, 50));
-        // Few landmarks tell much of a smooth kernel, and less of a rough one.
-        let near = if kernel == Kernel::Gaussian { 1e-3 } else { 0.5 };
-        for i in 0..200 {
-            let mut unit = vec![0.0; 200];
-            unit[i] = 1.0;
-            for (j, k) in gram.multiply(&rows, &rows, &unit).into_iter().enumerate() {
-                let product: f64 = z.row(i).iter().zip(z.row(j)).map(|(a, b)| a * b).sum();
-                let landmark = i % 4 == 0 && j % 4 == 0;
-                let off = (product - k).abs();
-                assert!(off < if landmark { 2e-6 } else { near }, "{kernel}: {product} {k}");
-            }
-        }
-    }
-}
-
 /// An SVM on some rows of a larger kernel is the SVM on those rows alone.
 #[test]
 fn a_subset_of_rows_is_a_problem_of_its_own() {

@@ -117,7 +117,7 @@ fn program(
 
 /// Compiles all sources for an architecture: the reason if there is no compiler, else what it says.
 #[cfg(test)]
-pub fn compiles(architecture: &str) -> Result<Result<(), String>, String> {
+fn compiles(architecture: &str) -> Result<Result<(), String>, String> {
     let compiler = Compiler::alone()?;
     let all = super::SOURCES
         .iter()

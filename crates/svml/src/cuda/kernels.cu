@@ -287,28 +287,31 @@ extern "C" __global__ void unit_columns(double *out, whole stride, const whole *
         out[i + j * stride] = i == (places ? places[j] - first : j) ? 1.0 : 0.0;
 }
 
-// out_ik = sums_i x_ik - f_ik for f of [f_i, sums_i]. // (count, width), from (count, width + 1)
-extern "C" __global__ void weighted_minus(double *out, const double *f, const double *x, const double *scale, whole count, whole width)
+// out_ik = scale_i (factor sums_i x_ik - f_ik) for rows [f_i, sums_i] of f; without scale it is 1. // (count, width)
+extern "C" __global__ void weighted_minus(
+    double *out, const double *f, const double *x, const double *scale, double factor, whole count, whole width)
 {
     whole k = ROW;
     if (k >= width)
         return;
     EACH_COLUMN(i, count)
     {
-        double factor = scale ? scale[i] : 1.0;
-        out[i * width + k] = factor * (f[i * (width + 1) + width] * x[i * width + k] - f[i * (width + 1) + k]);
+        double sum = factor * f[i * (width + 1) + width];
+        out[i * width + k] = (scale ? scale[i] : 1.0) * (sum * x[i * width + k] - f[i * (width + 1) + k]);
     }
 }
 
-// out_k = sum_i a_ik b_ik, for rows one after the other. A block of threads for each k, which add in a fixed tree.
-extern "C" __global__ void products_by_coordinate(double *out, const double *a, const double *b, whole count, whole d)
+// out_k = sum_i w_i a_ik b_ik, for rows one after the other; without w it is 1. A block of threads for each k, which add in
+// a fixed tree.
+extern "C" __global__ void products_by_coordinate(
+    double *out, const double *a, const double *b, const double *w, whole count, whole d)
 {
     __shared__ double sums[256];
     EACH_COLUMN(k, d)
     {
         double sum = 0.0;
         for (whole i = threadIdx.x; i < count; i += 256)
-            sum = fma(a[i * d + k], b[i * d + k], sum);
+            sum = fma(w ? w[i] * a[i * d + k] : a[i * d + k], b[i * d + k], sum);
         sums[threadIdx.x] = sum;
         __syncthreads();
         for (int half = 128; half > 0; half /= 2)
@@ -323,6 +326,14 @@ extern "C" __global__ void products_by_coordinate(double *out, const double *a, 
     }
 }
 
+// v_i <- v_i s_i.
+extern "C" __global__ void multiply_values(double *v, const double *s, whole count)
+{
+    whole i = ROW;
+    if (i < count)
+        v[i] *= s[i];
+}
+
 // The same numbers with fewer digits.
 extern "C" __global__ void to_single(float *out, whole stride_out, const double *a, whole stride, whole rows, whole cols)
 {
@@ -331,4 +342,26 @@ extern "C" __global__ void to_single(float *out, whole stride_out, const double 
         return;
     EACH_COLUMN(j, cols)
         out[i + j * stride_out] = (float)a[i + j * stride];
+}
+
+// Inverses of the triangles of `width` rows along the diagonal of a lower triangular matrix, each stored transposed: entry
+// (i, j) of that of block b is out[b * width * width + j + i * width]. A block of threads for each, a thread for each column.
+extern "C" __global__ void invert_triangles(double *out, const double *l, whole stride, whole count, whole width)
+{
+    whole first = (whole)blockIdx.x * width;
+    whole rows = count - first < width ? count - first : width;
+    whole j = threadIdx.x;
+    if (j >= rows)
+        return;
+    const double *block = l + first + first * stride;
+    double *inverse = out + (whole)blockIdx.x * width * width + j;
+    // Threads that run together read the same entries of l: they begin with the same row.
+    whole start = j & ~31;
+    for (whole i = 0; i < rows; i++)
+    {
+        double sum = i == j ? 1.0 : 0.0;
+        for (whole k = start; k < i; k++)
+            sum = fma(-block[i + k * stride], inverse[k * width], sum);
+        inverse[i * width] = sum / block[i + i * stride];
+    }
 }

@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 const WORKSPACES: (usize, usize) = (32 << 20, 4 << 20);
 /// Cards from so many bytes on are large.
 const LARGE_CARD: usize = 24 << 30;
+/// Blocks that a grid may have behind each other.
+pub const MOST_BLOCKS: usize = 65_535;
 /// Threads of a block of a kernel, where nothing else is said.
 const THREADS: usize = 256;
 /// Floating-point operations that take about 30 ms where numbers of 64 bits are fast, and where they are not.
@@ -269,6 +271,12 @@ impl From<usize> for Argument {
     }
 }
 
+impl<T> From<Option<&Buffer<T>>> for Argument {
+    fn from(buffer: Option<&Buffer<T>>) -> Self {
+        Self(buffer.map_or(0, |buffer| buffer.address))
+    }
+}
+
 impl From<f64> for Argument {
     fn from(value: f64) -> Self {
         Self(value.to_bits())
@@ -295,7 +303,8 @@ pub(super) struct Queue {
     stream: usize,
     blas: usize,
     solver: Option<usize>,
-    workspace: Option<Buffer<f64>>,
+    /// What cuBLAS works in.
+    _workspace: Buffer<f64>,
 }
 
 impl Queue {
@@ -316,7 +325,7 @@ impl Queue {
             blas_status(gpu, status, "cublasSetWorkspace")?;
         }
         let (stream, blas) = (stream as usize, blas as usize);
-        Ok(Self { number, stream, blas, solver: None, workspace: Some(workspace) })
+        Ok(Self { number, stream, blas, solver: None, _workspace: workspace })
     }
 }
 
@@ -599,7 +608,7 @@ impl Lane {
         if b.rows == 0 || b.cols == 0 {
             return Ok(());
         }
-        let blas = &self.gpu.libraries.blas;
+        let (blas, one) = (&self.gpu.libraries.blas, T::ONE);
         // SAFETY: as for products of matrices.
         let status = unsafe {
             match (side, b.cols) {
@@ -622,7 +631,7 @@ impl Lane {
                     NON_UNIT,
                     size(b.rows)?,
                     size(b.cols)?,
-                    &raw const T::ONE,
+                    &raw const one,
                     l.view.address,
                     size(l.view.stride)?,
                     b.address,
@@ -693,8 +702,9 @@ impl Lane {
         }
     }
 
-    /// A kernel for so many items, a thread for each: `items.0` of them side by side, for each of `items.1`. The numbers of
-    /// items are not among its arguments by themselves.
+    /// A kernel for so many items: a thread for each of `items.0`, side by side, and blocks of threads behind each other for
+    /// `items.1`. A grid may have fewer of the latter than there are, so that the kernel goes over them in steps of
+    /// `gridDim.y`. The numbers of items are not among its arguments by themselves.
     ///
     /// The kernel must have the parameters that it is given, and stay within the buffers: only this folder and what
     /// implements the seams call it.
@@ -704,7 +714,7 @@ impl Lane {
         items: (usize, usize),
         arguments: &[Argument],
     ) -> Result<()> {
-        let blocks = (items.0.div_ceil(THREADS), items.1);
+        let blocks = (items.0.div_ceil(THREADS), items.1.min(MOST_BLOCKS));
         self.launch_blocks(kernel, blocks, (THREADS, 1), arguments)
     }
 
@@ -716,12 +726,10 @@ impl Lane {
         threads: (usize, usize),
         arguments: &[Argument],
     ) -> Result<()> {
-        /// What a grid may have behind each other.
-        const MOST: usize = 65_535;
         if blocks.0 == 0 || blocks.1 == 0 {
             return Ok(());
         }
-        if blocks.1 > MOST {
+        if blocks.1 > MOST_BLOCKS {
             return Err(wrong(&format!("{} blocks for {kernel}", blocks.1)));
         }
         let function = self.gpu.function(kernel)?;

@@ -160,7 +160,6 @@ functions! {
 functions! {
     /// NVRTC, the compiler.
     Compiler {
-        version = "nvrtcVersion" (*mut c_int, *mut c_int);
         arch_count = "nvrtcGetNumSupportedArchs" (*mut c_int);
         archs = "nvrtcGetSupportedArchs" (*mut c_int);
         create = "nvrtcCreateProgram" (
@@ -215,13 +214,6 @@ impl Libraries {
     }
 }
 
-impl Compiler {
-    /// The compiler alone, which needs no card.
-    pub fn alone() -> Result<Self, String> {
-        Self::load("NVRTC", &of_majors("nvrtc", NEWEST, 0))
-    }
-}
-
 /// The latest major version of CUDA whose libraries are looked for.
 const NEWEST: i32 = 13;
 /// The first.
@@ -249,6 +241,14 @@ fn files(stem: &str, version: Option<i32>) -> Vec<String> {
         (false, _) => Some(format!("/usr/local/cuda/lib64/{name}")),
     };
     [name].into_iter().chain(folder).collect()
+}
+
+#[cfg(test)]
+impl Compiler {
+    /// The compiler alone, which needs no card.
+    pub fn alone() -> Result<Self, String> {
+        Self::load("NVRTC", &of_majors("nvrtc", NEWEST, 0))
+    }
 }
 
 #[cfg(test)]

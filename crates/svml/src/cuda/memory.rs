@@ -101,16 +101,16 @@ impl Pool {
                 return Found::Block(address, size);
             }
         }
-        let kept =
-            self.free.range_mut(fitting).find_map(|(size, blocks)| Some((*size, blocks.pop()?)));
-        if let Some((size, address)) = kept {
-            self.kept -= size;
-            self.used += size;
-            return Found::Block(address, size);
-        }
         let limit = self.limit();
         if self.used.saturating_add(bytes) > limit {
             return Found::Above(limit);
+        }
+        let mut kept = self.free.range_mut(fitting);
+        if let Some((size, address)) = kept.find_map(|(size, blocks)| Some((*size, blocks.pop()?)))
+        {
+            self.kept -= size;
+            self.used += size;
+            return Found::Block(address, size);
         }
         let above = self.used + self.kept + bytes > limit;
         self.used += bytes;
@@ -153,13 +153,28 @@ impl Gpu {
         self.pool.lock().map_or(0, |pool| pool.limit().saturating_sub(pool.used))
     }
 
+    /// Bytes in use, the workspaces of lanes among them.
+    pub fn used(&self) -> usize {
+        self.pool.lock().map_or(0, |pool| pool.used)
+    }
+
+    /// Bytes to plan with: all of the card, or the limit. It does not depend on what else is going on, and neither do sizes
+    /// of blocks that are derived from it, and the order of sums.
+    pub fn capacity(&self) -> usize {
+        let limit = self.pool.lock().ok().and_then(|pool| pool.limit);
+        limit.map_or(self.total, |limit| limit.min(self.total))
+    }
+
     /// Lets at most so many bytes be in use until what is returned is dropped. The whole process shares it.
     pub fn limit_to(&'static self, bytes: u64) -> Limit {
         let limit = Some(usize::try_from(bytes).unwrap_or(usize::MAX));
-        let before = match self.pool.lock() {
-            Ok(mut pool) => std::mem::replace(&mut pool.limit, limit),
-            Err(_) => None,
+        let (before, kept) = match self.pool.lock() {
+            Ok(mut pool) => (std::mem::replace(&mut pool.limit, limit), pool.let_go()),
+            Err(_) => (None, Vec::new()),
         };
+        if self.make_current().is_ok() {
+            self.free_all(kept);
+        }
         Limit { gpu: self, before }
     }
 

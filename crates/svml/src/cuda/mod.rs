@@ -21,14 +21,13 @@ mod lane;
 mod library;
 mod memory;
 
-#[cfg(test)]
-pub use compile::compiles;
-pub use lane::{Argument, Lane, Number, Operand, Real, Side, View, transposed};
+pub use lane::{Argument, Lane, MOST_BLOCKS, Number, Operand, Real, Side, View, transposed};
 pub use memory::{Buffer, Limit};
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
 
 use crate::error::{Error, Remedy, Result};
@@ -50,6 +49,8 @@ pub struct Gpu {
     capability: (i32, i32),
     /// How many times slower numbers of 64 bits are than those of 32.
     ratio: i32,
+    /// What tests want of factors: 1 for numbers of 32 bits, 2 for those of 64.
+    wanted: AtomicU8,
     libraries: &'static Libraries,
     context: usize,
     modules: Vec<usize>,
@@ -162,6 +163,7 @@ impl Gpu {
             total,
             capability,
             ratio,
+            wanted: AtomicU8::new(0),
             libraries,
             context: context as usize,
             modules,
@@ -200,6 +202,20 @@ impl Gpu {
     /// Whether it computes with numbers of 64 bits nearly as fast as with those of 32, as cards for computing centres do.
     pub fn has_fast_doubles(&self) -> bool {
         self.ratio <= 4
+    }
+
+    /// Whether matrices are factored in numbers of 32 bits, and what is solved with them refined in those of 64.
+    pub fn factors_in_single(&self) -> bool {
+        match self.wanted.load(Ordering::Relaxed) {
+            0 => !self.has_fast_doubles(),
+            wanted => wanted == 1,
+        }
+    }
+
+    /// Says so for tests, whatever the card is good at; `None` leaves it to the card.
+    pub fn force_single(&self, single: Option<bool>) {
+        let wanted = single.map_or(0, |single| if single { 1 } else { 2 });
+        self.wanted.store(wanted, Ordering::Relaxed);
     }
 
     /// The error that something failed on this card.

@@ -4,16 +4,20 @@
 //! Everything the algorithms above need of K stands in the traits [`Gram`], [`Factor`] and [`Inverse`]:
 //! products with K, solutions of systems with K_SS + ridge, and the contraction dK -> dL. They
 //! never see an entry of K, so that another implementation may keep the matrix elsewhere or never
-//! form it. Who makes them is a [`Backend`]; there is one, the exact matrix in memory, and [`backend`] is the
-//! place where another would be chosen.
+//! form it. Who makes them is a [`Backend`]. There are two: the exact matrix in memory, and its tiles on a card; `choose` is
+//! the place where one is chosen.
 
 mod cross;
+mod cuda;
 mod dense;
+mod derivative;
+mod guess;
 
 pub use cross::Points;
 
 use rayon::prelude::*;
 
+use crate::cuda::Gpu;
 use crate::error::Result;
 use crate::linalg::{Block, Matrix, dot};
 use crate::metric::{Kernel, Metric};
@@ -70,7 +74,7 @@ impl Backend for Chosen {
 /// the watch has one and there is anything to compute, else the matrix in memory.
 fn choose(watch: &Watch, rows: usize, cols: usize, d: usize) -> &'static dyn Backend {
     match watch.gpu() {
-        Some(_) if rows > 0 && cols > 0 && d > 0 => &dense::Dense,
+        Some(_) if rows > 0 && cols > 0 && d > 0 => &cuda::Cuda,
         _ => &dense::Dense,
     }
 }
@@ -94,16 +98,23 @@ pub trait Gram: Sync {
     fn factor<'a>(&'a self, set: &[usize], ridge: &[f64]) -> Result<Box<dyn Factor + 'a>>;
 
     /// d loss / d (values of the metric), where d loss / d K is the sum of `weights`.
-    fn contract(&self, weights: &[Outer<'_>]) -> Vec<f64>;
+    fn contract(&self, weights: &[Outer<'_>]) -> Result<Vec<f64>>;
 
     /// sum_j v_j k'(x_i, x_j) (x_i - x_j) for each of `rows`, j running over `cols`, with k' minus the derivative of
     /// k in the squared distance: up to the factor -2 M the gradient of an SVM's output. For the Laplacian kernel
     /// sum_j v_j k(x_i, x_j) sign(x_i - x_j): up to a factor of minus the diagonal of L. // (rows, d)
     fn weighted_differences(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix;
 
-    /// Features whose inner products are near K[rows, rows], exactly so for `landmarks` (Nystrom's): a
-    /// row for each of `rows`, a column for each landmark. Fails if landmarks are too close to each other.
-    fn nystrom_features(&self, rows: &[usize], landmarks: &[usize]) -> Result<Matrix>;
+    /// The positions within `rows` of the support set of an approximate SVM with labels `y` and costs `cost`: Nystrom features
+    /// of the landmarks, which are some of the rows, take the place of the kernel (see [`guess`]). Empty, which stands for
+    /// all rows, if the approximation fails because landmarks are too close to each other.
+    fn approximate_support(
+        &self,
+        rows: &[usize],
+        y: &[f64],
+        cost: &[f64],
+        landmarks: &[usize],
+    ) -> Result<Vec<usize>>;
 }
 
 /// A factorisation of K[set, set] + diag(ridge), ready to solve systems.
@@ -131,7 +142,7 @@ pub trait Inverse: Sync {
 
     /// d loss / d (values of the metric), where d loss / d K[set, set] is B diag(q) B; and the diagonal
     /// of that matrix.
-    fn contract(&self, q: &[f64]) -> (Vec<f64>, Vec<f64>);
+    fn contract(&self, q: &[f64]) -> Result<(Vec<f64>, Vec<f64>)>;
 }
 
 /// Part of d loss / d K: the outer product `left right'` in the block K[rows, cols].
@@ -161,6 +172,24 @@ pub fn expand(kernel: Kernel, z: &Matrix, support: &Matrix, beta: &Matrix) -> Ma
         }
     });
     sums
+}
+
+/// [`expand`] on a card, if there is one and the sums are worth it; an error is one of the card.
+pub fn expand_on(
+    gpu: Option<&'static Gpu>,
+    kernel: Kernel,
+    z: &Matrix,
+    support: &Matrix,
+    beta: &Matrix,
+) -> Result<Matrix> {
+    /// Below so many values of the kernel the processor has them before they would be on the way.
+    const FEW: usize = 1 << 20;
+    match gpu {
+        Some(gpu) if z.rows().saturating_mul(support.rows()) >= FEW => {
+            cuda::expand(gpu, kernel, z, support, beta)
+        }
+        _ => Ok(expand(kernel, z, support, beta)),
+    }
 }
 
 /// Rows and columns of a tile: 64 x 512 values of a tile stay in the second-level cache.

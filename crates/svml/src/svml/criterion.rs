@@ -234,7 +234,7 @@ fn evaluate<P: Sync>(
         weights.push(Outer { rows: &part.outside, left: &part.g, cols: support, right: beta });
         weights.push(Outer { rows: support, left: &part.minus_u, cols: support, right: beta });
     }
-    let mut d_metric = gram.contract(&weights);
+    let mut d_metric = gram.contract(&weights)?;
     for part in &parts {
         d_metric.iter_mut().zip(&part.d_metric).for_each(|(sum, d)| *sum += d);
     }
@@ -361,7 +361,7 @@ impl Part {
         let through_outside = gram.multiply_transposed(&outside, support, &g);
         u.iter_mut().zip(through_outside).for_each(|(u, v)| *u += v);
         solution.solve_bordered(&mut u, g.iter().sum());
-        let (mut d_metric, bqb) = inverse.contract(&q);
+        let (mut d_metric, bqb) = inverse.contract(&q)?;
         d_metric.iter_mut().for_each(|d| *d = -*d);
         let d_log_cost = (u.iter().zip(beta).zip(&bqb).zip(&solution.ridge))
             .map(|(((u, beta), bqb), ridge)| (u * beta + bqb) * ridge)

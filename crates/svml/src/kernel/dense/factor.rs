@@ -300,7 +300,7 @@ impl Inverse for DenseInverse<'_, '_> {
         (0..self.set.len()).map(|i| self.b[(i, i)]).collect()
     }
 
-    fn contract(&self, q: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    fn contract(&self, q: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         let n = self.set.len();
         let gradient = self.gram.contract_symmetric(&self.set, |first, out| {
             // Rows of B diag(q) B.
@@ -310,6 +310,6 @@ impl Inverse for DenseInverse<'_, '_> {
         });
         let diagonal =
             (0..n).map(|i| self.b.row(i).iter().zip(q).map(|(b, q)| b * b * q).sum()).collect();
-        (gradient, diagonal)
+        Ok((gradient, diagonal))
     }
 }

@@ -9,8 +9,10 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
+use super::derivative::{maps_rows, minus_sign_times, minus_two_l_times, sum_in_order};
+use super::guess;
 use super::{Backend, Distances, Factor, Gram, Outer, TILE_COLS, TILE_ROWS, rows_of, sq_norms};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::linalg::{
     self, Block, Cholesky, Matrix, abs_differences, add_columns, dot, half_over_distance,
     sign_differences, times_distance,
@@ -26,9 +28,6 @@ use factor::DenseFactor;
 const TASK_ENTRIES: usize = 1 << 16;
 /// Rows that are fewer than one in so many are picked one by one.
 const SPARSE: usize = 8;
-/// Added to the diagonal of the landmarks, so that close ones do no harm.
-const LANDMARK_RIDGE: f64 = 1e-6;
-
 /// The backend of kernel matrices in memory.
 pub(super) struct Dense;
 
@@ -223,7 +222,7 @@ impl Gram for DenseGram<'_> {
     ///
     /// The Laplacian kernel has d k / d l_k = -sign(l_k) k |x_k - z_k|, and for one width any rough kernel
     /// k = exp(-r), with r in proportion to l, has d k / d l = -k r / l: no products with rows are needed.
-    fn contract(&self, weights: &[Outer<'_>]) -> Vec<f64> {
+    fn contract(&self, weights: &[Outer<'_>]) -> Result<Vec<f64>> {
         let weights: Vec<&Outer<'_>> = (weights.iter())
             .filter(|outer| !outer.rows.is_empty() && !outer.cols.is_empty())
             .collect();
@@ -231,11 +230,11 @@ impl Gram for DenseGram<'_> {
             (Kernel::Gaussian, _) => {}
             (_, Form::Sphere) => {
                 let sums = weights.iter().map(|outer| self.sum_of_distances(outer));
-                return vec![-sums.sum::<f64>() / self.metric.values()[0]];
+                return Ok(vec![-sums.sum::<f64>() / self.metric.values()[0]]);
             }
             (Kernel::Laplacian, _) => {
                 let parts = weights.iter().map(|outer| self.abs_differences(outer)).collect();
-                return self.minus_sign_times(sum_in_order(parts));
+                return Ok(minus_sign_times(&self.metric, sum_in_order(parts)));
             }
             (Kernel::Exponential, _) => {}
         }
@@ -251,7 +250,7 @@ impl Gram for DenseGram<'_> {
                 Form::Full | Form::Rank(_) => self.l_times_q(outer, &z),
             })
             .collect();
-        self.minus_two_l_times(sum_in_order(parts))
+        Ok(minus_two_l_times(&self.metric, self.x.rows(), sum_in_order(parts)))
     }
 
     fn weighted_differences(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix {
@@ -267,13 +266,52 @@ impl Gram for DenseGram<'_> {
         })
     }
 
-    /// Z = K[rows, landmarks] R'^-1 with R R' = K[landmarks, landmarks].
+    fn approximate_support(
+        &self,
+        rows: &[usize],
+        y: &[f64],
+        cost: &[f64],
+        landmarks: &[usize],
+    ) -> Result<Vec<usize>> {
+        let z = match self.nystrom_features(rows, landmarks) {
+            Err(Error::NotPositiveDefinite { .. }) => return Ok(Vec::new()),
+            z => z?,
+        };
+        let m = z.cols() + 1;
+        let penalties = guess::penalties(z.cols());
+        guess::support_set(y, |set| {
+            let mut scaled = Matrix::zeros(set.len(), m);
+            let mut rhs = vec![0.0; m];
+            for (row, &p) in scaled.as_mut_slice().chunks_exact_mut(m).zip(set) {
+                let root = cost[p].sqrt();
+                let features = z.row(p).iter().chain(&[1.0]);
+                row.iter_mut().zip(features).for_each(|(out, z)| *out = root * z);
+                rhs.iter_mut().zip(&*row).for_each(|(rhs, z)| *rhs += root * y[p] * z);
+            }
+            let mut a = linalg::cross_product(&scaled).into_vec();
+            a.iter_mut().step_by(m + 1).zip(&penalties).for_each(|(a, penalty)| *a += penalty);
+            let cholesky = match Cholesky::new(a, m, 1.0, &Watch::default()) {
+                Err(Error::NotPositiveDefinite { .. }) => return Ok(None),
+                factored => factored?,
+            };
+            cholesky.solve_lower(&mut rhs);
+            cholesky.solve_upper(&mut rhs);
+            let output = |p: usize| dot(z.row(p), &rhs[..m - 1]) + rhs[m - 1];
+            Ok(Some((0..rows.len()).map(output).collect()))
+        })
+    }
+}
+
+impl DenseGram<'_> {
+    /// Features whose inner products are near K[rows, rows], exactly so for `landmarks` (Nystrom's): a row for each of
+    /// `rows`, a column for each landmark. They are Z = K[rows, landmarks] R'^-1 with R R' = K[landmarks, landmarks].
+    /// Fails if landmarks are too close to each other.
     fn nystrom_features(&self, rows: &[usize], landmarks: &[usize]) -> Result<Matrix> {
         let m = landmarks.len();
         let mut k = memory::zeros(m * m, "the kernel matrix of landmarks")?;
         self.gather_square(&mut k, landmarks);
-        k.iter_mut().step_by(m + 1).for_each(|k| *k += LANDMARK_RIDGE);
-        let cholesky = Cholesky::new(k, m, LANDMARK_RIDGE, &self.watch)?;
+        k.iter_mut().step_by(m + 1).for_each(|k| *k += guess::LANDMARK_RIDGE);
+        let cholesky = Cholesky::new(k, m, guess::LANDMARK_RIDGE, &self.watch)?;
         let mut z = Matrix::large(rows.len(), m, "the kernel of rows and landmarks")?;
         let rows_per_task = TASK_ENTRIES.div_ceil(m.max(1));
         let tasks = z.as_mut_slice().par_chunks_mut((rows_per_task * m).max(1));
@@ -286,16 +324,6 @@ impl Gram for DenseGram<'_> {
     }
 }
 
-/// The sum of matrices of one shape, added in their order; an empty matrix if there are none.
-fn sum_in_order(parts: Vec<Matrix>) -> Matrix {
-    let mut parts = parts.into_iter();
-    let mut sum = parts.next().unwrap_or_default();
-    for part in parts {
-        sum.as_mut_slice().iter_mut().zip(part.as_slice()).for_each(|(sum, part)| *sum += part);
-    }
-    sum
-}
-
 /// How a matrix of weights W = (left right') o K acts on the rows of a matrix Y.
 struct Weighted {
     /// [W Y_c, W 1] // (rows, columns of Y + 1)
@@ -305,14 +333,9 @@ struct Weighted {
 }
 
 impl DenseGram<'_> {
-    /// Whether L Q comes from mapped rows rather than from Q: if L has few rows, or if there are fewer rows than columns, where
-    /// the product of L and Q would be most of the work.
+    /// Whether L Q comes from mapped rows rather than from Q.
     fn maps_rows(&self) -> bool {
-        match self.metric.form() {
-            Form::Sphere | Form::Diagonal => false,
-            Form::Full => self.x.rows() < self.x.cols(),
-            Form::Rank(_) => true,
-        }
+        maps_rows(&self.metric, self.x.rows())
     }
 
     /// Turns values of the kernel into minus its derivative in the squared distance.
@@ -385,15 +408,6 @@ impl DenseGram<'_> {
         Matrix::from_fn(rows.len(), d, |i, k| values.get(i * d + k).copied().unwrap_or(0.0))
     }
 
-    /// From sums of |x_ik - x_jk| to the derivative in the diagonal of L, or in its one value.
-    fn minus_sign_times(&self, sums: Matrix) -> Vec<f64> {
-        let l = self.metric.values();
-        match sums.as_slice() {
-            [] => vec![0.0; l.len()],
-            sums => l.iter().zip(sums).map(|(l, sum)| -l.signum() * sum).collect(),
-        }
-    }
-
     /// Since W = diag(left) K diag(right), W Y is K times the scaled rows of Y, scaled again:
     /// W itself is never formed. `both` asks for W' Y_r besides W' 1.
     fn weigh(&self, outer: &Outer<'_>, y: &Matrix, both: bool) -> Weighted {
@@ -443,25 +457,6 @@ impl DenseGram<'_> {
         Weighted { forward, backward }
     }
 
-    /// From what the form needs of Q (its diagonal, all of it, or L Q; empty for zero) to -2 L Q in
-    /// the values of the metric.
-    fn minus_two_l_times(&self, q: Matrix) -> Vec<f64> {
-        let l = self.metric.values();
-        if q.as_slice().is_empty() {
-            return vec![0.0; l.len()];
-        }
-        let mut gradient = match self.metric.form() {
-            Form::Sphere => vec![l[0] * q.as_slice().iter().sum::<f64>()],
-            Form::Diagonal => l.iter().zip(q.as_slice()).map(|(l, q)| l * q).collect(),
-            Form::Full if !self.maps_rows() => {
-                linalg::multiply((&self.metric.components()).into(), (&q).into()).into_vec()
-            }
-            Form::Full | Form::Rank(_) => q.into_vec(),
-        };
-        gradient.iter_mut().for_each(|v| *v *= -2.0);
-        gradient
-    }
-
     /// The contraction for symmetric weights D o K[set, set] that come in blocks of rows: `fill`
     /// writes rows `first..` of D. Q = 2 (X' diag(W 1) X - X' W X) with W = D o K.
     pub(super) fn contract_symmetric(
@@ -496,7 +491,7 @@ impl DenseGram<'_> {
                 });
                 Matrix::from_fn(1, d, |_, k| sums[k])
             });
-            return self.minus_sign_times(sum_in_order(parts));
+            return minus_sign_times(&self.metric, sum_in_order(parts));
         }
         let mapped = match self.maps_rows() {
             true => self.metric.transform(&x),
@@ -534,7 +529,7 @@ impl DenseGram<'_> {
                 }
             })
             .collect();
-        self.minus_two_l_times(sum_in_order(parts))
+        minus_two_l_times(&self.metric, self.x.rows(), sum_in_order(parts))
     }
 
     /// The diagonal of Q. // (1, d)
@@ -597,4 +592,36 @@ fn scaled_rows(y: &Matrix, rows: &[usize], scales: &[f64], all: bool) -> Matrix 
         out[width] = scale;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_have_the_inner_products_of_the_kernel() {
+        use rand::{RngExt, SeedableRng};
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(8);
+        let x = Matrix::from_fn(200, 2, |_, _| rng.random_range(-1.0..1.0));
+        let metric = Metric::isotropic(Form::Sphere, 2, 0.7).unwrap();
+        for kernel in [Kernel::Gaussian, Kernel::Exponential, Kernel::Laplacian] {
+            let gram = DenseGram::new(&x, 200, &metric, kernel, &Watch::default()).unwrap();
+            let rows: Vec<usize> = (0..200).collect();
+            let landmarks: Vec<usize> = rows.iter().copied().step_by(4).collect();
+            let z = gram.nystrom_features(&rows, &landmarks).unwrap();
+            assert_eq!((z.rows(), z.cols()), (200, 50));
+            // Few landmarks tell much of a smooth kernel, and less of a rough one.
+            let near = if kernel == Kernel::Gaussian { 1e-3 } else { 0.5 };
+            for i in 0..200 {
+                let mut unit = vec![0.0; 200];
+                unit[i] = 1.0;
+                for (j, k) in gram.multiply(&rows, &rows, &unit).into_iter().enumerate() {
+                    let product: f64 = z.row(i).iter().zip(z.row(j)).map(|(a, b)| a * b).sum();
+                    let landmark = i % 4 == 0 && j % 4 == 0;
+                    let off = (product - k).abs();
+                    assert!(off < if landmark { 2e-6 } else { near }, "{kernel}: {product} {k}");
+                }
+            }
+        }
+    }
 }
