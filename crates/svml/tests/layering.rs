@@ -2,7 +2,7 @@
 //!
 //! * `lib.rs` declares the modules in the order of dependency, and each uses only those above it.
 //! * Only `kernel/` names the implementations of its traits.
-//! * Only `linalg/` names the linear-algebra crate.
+//! * Only `linalg/` names the linear-algebra crate, and only `cuda/` the one that opens libraries.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -112,12 +112,19 @@ fn outside(folder: &str, names: &[&str]) -> Vec<String> {
 
 #[test]
 fn everything_above_the_kernel_sees_its_traits_only() {
-    let found = outside("kernel", &["DenseGram", "Dense", "SqDistances", "DenseFactor"]);
+    let names = ["DenseGram", "Dense", "SqDistances", "DenseFactor", "CudaGram", "CudaFactor"];
+    let found = outside("kernel", &names);
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
 fn only_linalg_names_the_linear_algebra_crate() {
     let found = outside("linalg", &["faer"]);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn only_the_device_layer_opens_libraries() {
+    let found = outside("cuda", &["libloading"]);
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// What cuBLAS has for itself on each lane: as much as it asks for on large cards, less on small ones.
 const WORKSPACES: (usize, usize) = (32 << 20, 4 << 20);
 /// Cards from so many bytes on are large.
-const LARGE_CARD: usize = 24 << 30;
+const LARGE_CARD: u64 = 24 << 30;
 /// Blocks that a grid may have behind each other.
 pub const MOST_BLOCKS: usize = 65_535;
 /// Threads of a block of a kernel, where nothing else is said.
@@ -311,7 +311,7 @@ impl Queue {
     pub fn new(gpu: &'static Gpu, number: usize) -> Result<Self> {
         let libraries = gpu.libraries;
         let (mut stream, mut blas) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let bytes = if gpu.total >= LARGE_CARD { WORKSPACES.0 } else { WORKSPACES.1 };
+        let bytes = if gpu.total as u64 >= LARGE_CARD { WORKSPACES.0 } else { WORKSPACES.1 };
         let workspace = gpu.block::<f64>(bytes / 8, "the workspace of cuBLAS", None)?;
         // SAFETY: each call writes one handle, or is given handles that were just made; the workspace lives as long as
         // the queue, which is never dropped once it has been made. CU_STREAM_NON_BLOCKING is 1.

@@ -1,0 +1,232 @@
+//! The exact backend on a card beside the one in memory, in one run on one computer: one value of SVML's objective with its
+//! gradient, an exact SVM of 60,000 rows, predictions, and the size from which the card pays. Prints tables.
+//!
+//! `cargo bench --bench cuda`, or `-- quick` without the largest sizes.
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+
+use std::time::Instant;
+
+use svml::internals::cuda::{Gpu, open, transposed};
+use svml::internals::kernel::{Gram, backend, expand, expand_on};
+use svml::internals::loss::Loss;
+use svml::internals::svm::{BinarySvm, Problem, solve};
+use svml::internals::svml::criterion::{PairFold, leave_one_out, validate_pairs};
+use svml::internals::{PairRows, Watch};
+use svml::{Form, Generator, Kernel, Matrix, Metric, Surrogate};
+
+const D: usize = 10;
+
+/// The least of some times of a computation, in seconds, after one that does not count.
+fn seconds(times: usize, mut computation: impl FnMut()) -> f64 {
+    computation();
+    let once = |_| {
+        let begun = Instant::now();
+        computation();
+        begun.elapsed().as_secs_f64()
+    };
+    (0..times).map(once).fold(f64::INFINITY, f64::min)
+}
+
+/// Operations per second, in units of 10^12, of a product of two square matrices.
+fn gemm_peak(gpu: &'static Gpu, n: usize) -> f64 {
+    let mut lane = gpu.lane().unwrap();
+    let buffers = [(); 3].map(|()| lane.buffer::<f64>(n * n, "a matrix").unwrap());
+    let values: Vec<f64> = (0..n * n).map(|i| (i as f64 * 0.37).sin()).collect();
+    buffers.iter().for_each(|buffer| lane.upload(&values, buffer.all()).unwrap());
+    let [a, b, c] = buffers.each_ref().map(|buffer| buffer.matrix(n, n).unwrap());
+    let time = seconds(5, || {
+        lane.gemm(1.0, a, transposed(b), 0.0, c).unwrap();
+        lane.synchronise().unwrap();
+    });
+    2.0 * (n as f64).powi(3) / time / 1e12
+}
+
+struct Setup {
+    x: Matrix,
+    y: Vec<f64>,
+    n: usize,
+    metric: Metric,
+}
+
+/// `n` rows to train on, and `valid` more.
+fn setup(n: usize, valid: usize) -> Setup {
+    let generator = Generator { rows: n + valid, noise: D - 2, ..Default::default() };
+    let data = generator.generate().unwrap().data;
+    let y = data.y().iter().map(|&class| if class == 1 { 1.0 } else { -1.0 }).collect();
+    let metric = Metric::isotropic(Form::Full, D, (D as f64).sqrt().recip()).unwrap();
+    Setup { x: data.x().clone(), y, n, metric }
+}
+
+impl Setup {
+    fn rows(&self, range: std::ops::Range<usize>) -> PairRows {
+        PairRows {
+            index: range.clone().collect(),
+            y: self.y[range.clone()].to_vec(),
+            weight: vec![1.0; range.len()],
+        }
+    }
+
+    fn gram(&self, watch: &Watch) -> Box<dyn Gram + '_> {
+        backend().gram(&self.x, self.n, &self.metric, Kernel::Gaussian, watch).unwrap()
+    }
+
+    fn svm(&self, gram: &dyn Gram, cost: f64) -> BinarySvm {
+        let train = self.rows(0..self.n);
+        let costs = vec![cost; self.n];
+        let problem = Problem { gram, rows: &train.index, y: &train.y, cost: &costs };
+        solve(&problem, None).unwrap().svm
+    }
+
+    /// Seconds of one objective with its gradient, from the support set of the same SVM on; and the size of that set.
+    fn evaluation(&self, watch: &Watch, cost: f64, left_out: bool, times: usize) -> (f64, usize) {
+        let mut gram = self.gram(watch);
+        let svm = self.svm(&*gram, cost);
+        let support = svm.support.len();
+        let (train, valid) = (self.rows(0..self.n), self.rows(self.n..self.x.rows()));
+        let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
+        let (pairs, rows, starts) = ([PairFold { train: train.clone(), valid }], [train], [svm]);
+        let time = seconds(times, || {
+            gram.set_metric(&self.metric).unwrap();
+            match left_out {
+                true => leave_one_out(&*gram, &rows, cost, loss, &starts).unwrap(),
+                false => validate_pairs(&*gram, &pairs, cost, loss, &starts).unwrap(),
+            };
+        });
+        watch.check().unwrap();
+        (time, support)
+    }
+}
+
+/// So small a C that nearly all rows are support vectors.
+const SMALL_COST: f64 = 0.02;
+
+fn objective(watch: &Watch, peak: f64, sizes: &[usize]) {
+    println!(
+        "\nObjective and gradient, {D} columns, from the support set of the same SVM on; TF: 10^12 operations"
+    );
+    println!("a second, counted as |S|^3 / 3 for the hold-out and 2 |S|^3 for leave-one-out.");
+    println!("| criterion | |S| | cpu, s | card, s | times faster | card, TF | share of gemm |");
+    println!("|---|---|---|---|---|---|---|");
+    for (name, left_out, factor) in [("hold-out", false, 1.0 / 3.0), ("leave-one-out", true, 2.0)] {
+        for &size in sizes {
+            let setup = setup(size, size / 2);
+            let (card, support) = setup.evaluation(watch, SMALL_COST, left_out, 3);
+            let cpu = (size <= 5000)
+                .then(|| setup.evaluation(&Watch::default(), SMALL_COST, left_out, 1).0);
+            let rate = factor * (support as f64).powi(3) / card / 1e12;
+            println!(
+                "| {name} | {support} | {} | {card:.4} | {} | {rate:.1} | {:.0} % |",
+                cpu.map_or("-".to_owned(), |cpu| format!("{cpu:.3}")),
+                cpu.map_or("-".to_owned(), |cpu| format!("{:.1}", cpu / card)),
+                100.0 * rate / peak,
+            );
+        }
+    }
+}
+
+fn large(watch: &Watch, n: usize) {
+    println!(
+        "\nAn exact SVM and its gradient on {n} rows, {D} columns, {} rows to validate.",
+        n / 10
+    );
+    println!("| C | |S| | SVM from nothing, s | objective and gradient, s |");
+    println!("|---|---|---|---|");
+    let setup = setup(n, n / 10);
+    for cost in [1.0, SMALL_COST] {
+        let gram = setup.gram(watch);
+        let begun = Instant::now();
+        let support = setup.svm(&*gram, cost).support.len();
+        let trained = begun.elapsed().as_secs_f64();
+        drop(gram);
+        let (time, _) = setup.evaluation(watch, cost, false, 1);
+        println!("| {cost} | {support} | {trained:.2} | {time:.2} |");
+    }
+}
+
+fn break_even(watch: &Watch) {
+    println!("\nWhere the card pays: objective and gradient, hold-out.");
+    println!("| rows | |S| | cpu, ms | card, ms |");
+    println!("|---|---|---|---|");
+    let mut pays = None;
+    for n in [125, 250, 500, 1000, 2000, 4000] {
+        let setup = setup(n, n / 2);
+        let (cpu, support) = setup.evaluation(&Watch::default(), 1.0, false, 5);
+        let (card, _) = setup.evaluation(watch, 1.0, false, 5);
+        println!("| {n} | {support} | {:.2} | {:.2} |", 1e3 * cpu, 1e3 * card);
+        pays = pays.or((card < cpu).then_some(n));
+    }
+    println!("The card is faster from {pays:?} rows on.");
+}
+
+fn predictions(gpu: &'static Gpu, rows: usize) {
+    println!("\nOutputs of an SVM at {rows} rows of {D} columns.");
+    println!("| support vectors | cpu, s | card, s |");
+    println!("|---|---|---|");
+    let matrix = |rows: usize, cols: usize| {
+        Matrix::from_fn(rows, cols, |i, k| ((i * 7 + k * 13) as f64 * 0.61).sin())
+    };
+    let z = matrix(rows, D);
+    for support in [500, 5000] {
+        let (points, beta) = (matrix(support, D), matrix(1, support));
+        let on = |gpu: Option<&'static Gpu>| {
+            seconds(1, || match gpu {
+                None => drop(expand(Kernel::Gaussian, &z, &points, &beta)),
+                gpu => drop(expand_on(gpu, Kernel::Gaussian, &z, &points, &beta).unwrap()),
+            })
+        };
+        println!("| {support} | {:.3} | {:.4} |", on(None), on(Some(gpu)));
+    }
+}
+
+/// Parts of one evaluation, to see what takes the time.
+fn parts(watch: &Watch, n: usize) {
+    println!("\nParts at {n} rows, {D} columns.");
+    println!("| part | ms | TF |");
+    println!("|---|---|---|");
+    let setup = setup(n, 0);
+    let gram = setup.gram(watch);
+    let (set, ridge): (Vec<usize>, Vec<f64>) = ((0..n).collect(), vec![1.0 / SMALL_COST; n]);
+    let cube = (n as f64).powi(3);
+    let row = |part: &str, time: f64, work: f64| {
+        println!("| {part} | {:.2} | {:.1} |", 1e3 * time, work / time / 1e12);
+    };
+    let v: Vec<f64> = (0..n).map(|i| (i as f64).sin()).collect();
+    row("product with K", seconds(3, || drop(gram.multiply(&set, &set, &v))), 0.0);
+    row("factor", seconds(3, || drop(gram.factor(&set, &ridge).unwrap())), cube / 3.0);
+    let factor = gram.factor(&set, &ridge).unwrap();
+    let mut ones = vec![1.0; n];
+    factor.solve(&mut ones);
+    let mut two = vec![1.0; 2 * n];
+    row("two solutions", seconds(3, || factor.solve(&mut two)), 0.0);
+    let inverse = seconds(2, || drop(factor.bordered_inverse(&ones).unwrap()));
+    row("inverse", inverse, 2.0 * cube / 3.0);
+    let inverse = factor.bordered_inverse(&ones).unwrap();
+    row("contraction with B q B", seconds(2, || drop(inverse.contract(&v).unwrap())), cube);
+    watch.check().unwrap();
+}
+
+fn main() {
+    let quick = std::env::args().any(|argument| argument == "quick");
+    let begun = Instant::now();
+    let gpu = match open(0) {
+        Ok(gpu) => gpu,
+        Err(error) => return println!("skipped: no CUDA device ({error})"),
+    };
+    println!("{}, {} threads of the processor", gpu.label(), rayon::current_num_threads());
+    println!(
+        "opened in {:.2} s; {:.1} GiB of memory",
+        begun.elapsed().as_secs_f64(),
+        gpu.total() as f64 / f64::from(1 << 30)
+    );
+    let watch = Watch::default().on(Some(gpu));
+    let sizes: &[usize] = if quick { &[2000, 5000] } else { &[2000, 5000, 10_000, 20_000] };
+    let peak = gemm_peak(gpu, if quick { 4096 } else { 16_384 });
+    println!("gemm: {peak:.1} TF");
+    parts(&watch, if quick { 5000 } else { 20_000 });
+    objective(&watch, peak, sizes);
+    break_even(&watch);
+    predictions(gpu, if quick { 100_000 } else { 1_000_000 });
+    if !quick {
+        large(&watch, 60_000);
+    }
+}
