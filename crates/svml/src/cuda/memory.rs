@@ -270,6 +270,11 @@ impl<T: Number> Buffer<T> {
         self.len
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// All values as one column.
     pub fn all(&self) -> View<'_, T> {
         View::new(self.address, self.len, 1, self.len)
