@@ -25,6 +25,8 @@ impl Number for f64 {}
 impl Number for f32 {}
 impl Number for i64 {}
 impl Number for i32 {}
+impl Number for u16 {}
+impl Number for u8 {}
 
 type Gemm<T> = unsafe extern "C" fn(
     Handle,
@@ -192,6 +194,15 @@ impl<'a, T: Number> View<'a, T> {
     /// Some columns: rows of a row-major matrix.
     pub fn columns(&self, first: usize, count: usize) -> Result<Self> {
         self.part(0, first, self.rows, count)
+    }
+
+    /// The same values as a matrix of another shape, where there are no gaps between its columns.
+    pub fn reshaped(&self, rows: usize, cols: usize) -> Result<Self> {
+        if !self.is_whole() || rows.checked_mul(cols) != Some(self.values()) {
+            let shape = format!("{} x {} as {rows} x {cols}", self.rows, self.cols);
+            return Err(wrong(&shape));
+        }
+        Ok(Self { rows, cols, stride: rows, ..*self })
     }
 
     /// Whether one column follows the other without a gap.
@@ -513,6 +524,53 @@ impl Lane {
             )
         };
         blas_status(self.gpu, status, "gemm")
+    }
+
+    /// c_s <- alpha a_s b_s' for the slices a_s and b_s of as many columns each, one after the other: the first columns of a
+    /// and b, the next, and so on. Each c_s is a matrix, and they stand one after the other in c.
+    pub fn outer_slices(
+        &mut self,
+        alpha: f64,
+        a: View<'_, f64>,
+        b: View<'_, f64>,
+        slices: usize,
+        c: View<'_, f64>,
+    ) -> Result<()> {
+        let (m, n, k) = (a.rows, b.rows, a.cols / slices.max(1));
+        let fits = a.cols == b.cols && k * slices == a.cols && c.is_whole();
+        if !fits || m * n * slices != c.values() {
+            let shape = format!("{slices} slices of {m} x {} and {n} x {}", a.cols, b.cols);
+            return Err(wrong(&shape));
+        }
+        if m == 0 || n == 0 || slices == 0 {
+            return Ok(());
+        }
+        let (stride_a, stride_b) = ((k * a.stride) as i64, (k * b.stride) as i64);
+        let zero = 0.0;
+        // SAFETY: as for products of matrices; the slices are within a and b, and c has room for all products.
+        let status = unsafe {
+            (self.gpu.libraries.blas.dgemm_slices)(
+                self.blas,
+                0,
+                1,
+                size(m)?,
+                size(n)?,
+                size(k)?,
+                &raw const alpha,
+                a.address,
+                size(a.stride.max(1))?,
+                stride_a,
+                b.address,
+                size(b.stride.max(1))?,
+                stride_b,
+                &raw const zero,
+                c.address,
+                size(m)?,
+                (m * n) as i64,
+                size(slices)?,
+            )
+        };
+        blas_status(self.gpu, status, "gemm of slices")
     }
 
     /// y <- alpha a x + beta y, with columns x and y.

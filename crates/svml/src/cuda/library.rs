@@ -119,6 +119,10 @@ functions! {
         dgemm = "cublasDgemm_v2" (
             Handle, c_int, c_int, c_int, c_int, c_int, *const f64, Address, c_int, Address, c_int, *const f64, Address, c_int
         );
+        dgemm_slices = "cublasDgemmStridedBatched" (
+            Handle, c_int, c_int, c_int, c_int, c_int, *const f64, Address, c_int, i64, Address, c_int, i64, *const f64,
+            Address, c_int, i64, c_int
+        );
         sgemm = "cublasSgemm_v2" (
             Handle, c_int, c_int, c_int, c_int, c_int, *const f32, Address, c_int, Address, c_int, *const f32, Address, c_int
         );

@@ -36,7 +36,8 @@ use library::{Handle, Libraries};
 use memory::Pool;
 
 /// The sources of kernels, each compiled as a module of its own. A new one is a line here.
-const SOURCES: &[(&str, &str)] = &[("kernels.cu", include_str!("kernels.cu"))];
+const SOURCES: &[(&str, &str)] =
+    &[("kernels.cu", include_str!("kernels.cu")), ("landmarks.cu", include_str!("landmarks.cu"))];
 
 /// At most so many lanes are lent at a time; more threads wait.
 const LANES: usize = 32;

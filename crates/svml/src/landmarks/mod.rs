@@ -15,6 +15,7 @@
 //! | which rows are landmarks | `choose` |
 //! | what is asked of the rows, and the sum of answers | `question` |
 //! | a part of the rows, cut into blocks | `part` |
+//! | the same answers on a card | `card` |
 //! | its sums for Newton's method | `sums` |
 //! | Newton's method in m dimensions | `newton` |
 //! | the validation loss and its gradient in L and C | `gradient` |
@@ -23,6 +24,7 @@
 //! The SVM of a pair of classes has the landmarks of these two classes only. All pairs, and all folds, share the blocks of
 //! K, and Newton's steps of all of them are taken together.
 
+mod card;
 mod choose;
 mod gather;
 mod gradient;

@@ -62,6 +62,11 @@ impl PairColumns {
         out[m] = factor;
     }
 
+    /// The places of each of the two classes.
+    pub fn ranges(&self) -> (Range<usize>, Range<usize>) {
+        (self.0.clone(), self.1.clone())
+    }
+
     /// The factor of their part of K_mm.
     pub fn root(&self, k_mm: &Matrix, watch: &Watch) -> Result<Cholesky> {
         let m = self.len();

@@ -7,7 +7,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use super::card::CardRows;
 use super::question::{Answer, LandmarkKernel, Preparation, Problem, Question, Rows, Tree};
+use crate::cuda::Gpu;
 use crate::data::LabelledRows;
 use crate::data::folds::mix;
 use crate::error::Result;
@@ -19,6 +21,9 @@ use crate::watch::Watch;
 pub const BLOCK: usize = 2048;
 /// Most rows of a part. What is cut into parts has the same bits wherever the parts are.
 pub const PART: usize = 32 * BLOCK;
+
+/// Entries of K from which on a card pays: a step on fewer takes the processor less time than a card its launches.
+const WORTH_A_CARD: usize = 1 << 18;
 
 /// Some of the rows.
 pub struct Part<'a> {
@@ -56,6 +61,8 @@ pub(super) struct Kept {
     pub fold: Vec<u16>,
     /// For each problem which of its rows are inside of the margin, by the point of that number.
     pub inside: Vec<Option<(u64, Vec<bool>)>>,
+    /// The same on a card, where one computes.
+    card: Option<CardRows>,
 }
 
 /// A block: its rows, by their places in the order, and its part of K.
@@ -203,6 +210,10 @@ impl<'a> Part<'a> {
     ) -> Result<Answer> {
         watch.check()?;
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((gpu, kernel)) = card_for(kernel, question, self.rows(), watch) {
+            let card = kept.card.get_or_insert_with(|| CardRows::new(gpu));
+            return card.answer(&[self], kernel, question, watch).map(Answer::Sums);
+        }
         if let Some(kernel) = kernel {
             self.settle(kept, kernel);
         }
@@ -236,11 +247,9 @@ impl<'a> Part<'a> {
     fn settle(&self, kept: &mut Kept, kernel: &LandmarkKernel) {
         let setting = &kernel.setting;
         if kept.setting != Some(setting.id) {
-            let fold = match &setting.preparation {
-                Some(preparation) => self.folds(preparation),
-                None => self.fold.clone(),
-            };
-            *kept = Kept { setting: Some(setting.id), fold, ..Kept::default() };
+            let fold = self.folds(setting.preparation.as_ref());
+            let card = kept.card.take();
+            *kept = Kept { setting: Some(setting.id), fold, card, ..Kept::default() };
         }
         kept.inside.resize_with(setting.problems.len(), || None);
         if kept.metric.as_ref() != Some(&kernel.metric) {
@@ -250,8 +259,9 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The fold of each row, by its key.
-    fn folds(&self, preparation: &Preparation) -> Vec<u16> {
+    /// The fold of each row: by its key, or as it was given.
+    pub(super) fn folds(&self, preparation: Option<&Preparation>) -> Vec<u16> {
+        let Some(preparation) = preparation else { return self.fold.clone() };
         let mut folds = Vec::with_capacity(self.rows());
         for class in 0..self.starts.len() - 1 {
             let keys = &preparation.fold_keys[class];
@@ -318,8 +328,26 @@ pub(super) fn class_factor(kernel: &LandmarkKernel, class: usize) -> f64 {
     preparation.map_or(1.0, |preparation| preparation.class_factors[class])
 }
 
+/// The card that a question about so many rows is answered on, with its kernel: one that is about SVMs, where the watch has a
+/// card and K is large enough for the way there to pay.
+fn card_for<'k>(
+    kernel: Option<&'k LandmarkKernel>,
+    question: &Question,
+    rows: usize,
+    watch: &Watch,
+) -> Option<(&'static Gpu, &'k LandmarkKernel)> {
+    let of_svms = matches!(
+        question,
+        Question::Step { .. } | Question::Shares { .. } | Question::Gradient { .. }
+    );
+    let (gpu, kernel) = (watch.gpu().filter(|_| of_svms)?, kernel?);
+    (rows.saturating_mul(kernel.m()) >= WORTH_A_CARD).then_some((gpu, kernel))
+}
+
 /// Rows in the memory of this process.
 pub struct LocalRows<'a> {
+    /// All parts together, where a card computes.
+    card: Mutex<Option<CardRows>>,
     parts: Vec<Part<'a>>,
     /// How many bytes of K may be kept.
     keep: u64,
@@ -329,7 +357,7 @@ pub struct LocalRows<'a> {
 impl<'a> LocalRows<'a> {
     /// These parts. So many bytes of K may be kept.
     pub fn new(parts: Vec<Part<'a>>, keep: u64, watch: &Watch) -> Self {
-        Self { parts, keep, watch: watch.clone() }
+        Self { card: Mutex::default(), parts, keep, watch: watch.clone() }
     }
 
     /// The parts.
@@ -346,6 +374,13 @@ pub fn blocks_in(bytes: u64, landmarks: usize) -> usize {
 
 impl Rows for LocalRows<'_> {
     fn ask(&self, kernel: Option<&LandmarkKernel>, question: &Question) -> Result<Answer> {
+        let rows = self.parts.iter().map(Part::rows).sum();
+        if let Some((gpu, kernel)) = card_for(kernel, question, rows, &self.watch) {
+            let mut card = self.card.lock().unwrap_or_else(PoisonError::into_inner);
+            let card = card.get_or_insert_with(|| CardRows::new(gpu));
+            let parts: Vec<&Part<'_>> = self.parts.iter().collect();
+            return card.answer(&parts, kernel, question, &self.watch).map(Answer::Sums);
+        }
         let mut left = blocks_in(self.keep, kernel.map_or(0, LandmarkKernel::m));
         let mut tree = Tree::default();
         for part in &self.parts {

@@ -56,6 +56,11 @@ impl Cholesky {
         self.data
     }
 
+    /// R by columns; the entries above the diagonal are arbitrary.
+    pub(crate) fn lower(&self) -> &[f64] {
+        &self.data
+    }
+
     fn r(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(&self.data, self.n, self.n)
     }
