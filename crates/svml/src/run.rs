@@ -174,6 +174,14 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// Computes on a card, where there is something for it to do.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on_card(mut self, gpu: Option<&'static crate::cuda::Gpu>) -> Self {
+        self.watch = self.watch.on(gpu);
+        self
+    }
+
     /// Keeps in this file what is expensive to compute, so that a fit that was killed goes on where it stopped: fit the same
     /// data by the same method again, with the same file. The model then has the bits that it would have had. The file
     /// is made if it is not there. It stays after the fit: remove it once the model is where it should be. It holds no

@@ -34,6 +34,7 @@ mod part;
 mod question;
 mod sums;
 
+pub use card::CardRows;
 pub use choose::Landmarks;
 pub use gather::{Columns, Drawn, DrawnRow, matrix_of};
 pub use gradient::Evaluated;

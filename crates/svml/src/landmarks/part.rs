@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
+
 use super::card::CardRows;
 use super::question::{Answer, LandmarkKernel, Preparation, Problem, Question, Rows, Tree};
 use crate::cuda::Gpu;
@@ -336,11 +338,7 @@ fn card_for<'k>(
     rows: usize,
     watch: &Watch,
 ) -> Option<(&'static Gpu, &'k LandmarkKernel)> {
-    let of_svms = matches!(
-        question,
-        Question::Step { .. } | Question::Shares { .. } | Question::Gradient { .. }
-    );
-    let (gpu, kernel) = (watch.gpu().filter(|_| of_svms)?, kernel?);
+    let (gpu, kernel) = (watch.gpu().filter(|_| question.is_about_svms())?, kernel?);
     (rows.saturating_mul(kernel.m()) >= WORTH_A_CARD).then_some((gpu, kernel))
 }
 
@@ -383,6 +381,15 @@ impl Rows for LocalRows<'_> {
         }
         let mut left = blocks_in(self.keep, kernel.map_or(0, LandmarkKernel::m));
         let mut tree = Tree::default();
+        if !question.is_about_svms() {
+            // Each part answers on one thread.
+            for parts in self.parts.chunks(rayon::current_num_threads()) {
+                let answer = |part: &Part<'_>| part.answer(kernel, question, 0, &self.watch);
+                let answers: Vec<Answer> = parts.par_iter().map(answer).collect::<Result<_>>()?;
+                answers.into_iter().for_each(|answer| tree.push(answer));
+            }
+            return Ok(tree.total().unwrap_or(Answer::Sums(Vec::new())));
+        }
         for part in &self.parts {
             let keep = left.min(part.rows().div_ceil(BLOCK));
             left -= keep;

@@ -202,6 +202,11 @@ pub enum Question {
 }
 
 impl Question {
+    /// Whether it is about SVMs, whose answers take K and most of the time.
+    pub fn is_about_svms(&self) -> bool {
+        matches!(self, Self::Step { .. } | Self::Shares { .. } | Self::Gradient { .. })
+    }
+
     /// What it is about, in a word.
     pub fn name(&self) -> &'static str {
         match self {
