@@ -125,7 +125,9 @@ fn questions(
 }
 
 fn all_questions(largest: usize, gpu: Option<&'static Gpu>, processor: bool) {
-    println!("| rows | landmarks | kernel | on | first step | other steps | gradient | evaluation |");
+    println!(
+        "| rows | landmarks | kernel | on | first step | other steps | gradient | evaluation |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for n in [100_000, 1_000_000].into_iter().filter(|n| *n <= largest) {
         let (x, class) = table(n);

@@ -273,8 +273,7 @@ fn evaluate(gpu: &'static Gpu, case: &Case) -> [usize; 3] {
     svms.set_metric(&metric.scaled(1.3).unwrap()).unwrap();
     svms.evaluate(5.0, loss).unwrap();
     svms.evaluate(200.0, loss).unwrap();
-    let asked = *asked.lock().unwrap();
-    asked
+    *asked.lock().unwrap()
 }
 
 #[test]
