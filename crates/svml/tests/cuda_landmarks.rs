@@ -314,6 +314,17 @@ fn awkward_sizes_agree_with_the_processor() {
     }
 }
 
+/// More rows than a chunk has.
+#[test]
+fn several_chunks_agree_with_the_processor() {
+    let Some((gpu, _turn)) = card() else { return };
+    let (n, d, classes, folds, landmarks) = (70_000, 2, 3, 2, 12);
+    for (kernel, form) in [(Kernel::Gaussian, Form::Full), (Kernel::Laplacian, Form::Sphere)] {
+        let surrogate = Surrogate::SquaredHinge;
+        evaluate(gpu, &Case { n, d, classes, folds, landmarks, kernel, form, surrogate });
+    }
+}
+
 /// Losses along ways, which training asks for rarely.
 #[test]
 fn shares_of_a_way_agree_with_the_processor() {
