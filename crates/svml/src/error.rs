@@ -184,7 +184,7 @@ pub enum Error {
         remedy: Remedy,
     },
 
-    /// A card that was to compute is not there, or failed.
+    /// A card that was to compute is not there, or failed; see [`Device`](crate::Device).
     Device {
         /// The card, as in `cuda:0`.
         device: String,
@@ -308,7 +308,9 @@ impl fmt::Display for Remedy {
             Self::OtherCheckpoint => {
                 "wait until it has ended, or name another file (Run::checkpoint)"
             }
-            Self::UseProcessor => "the processor computes without one (Device::Cpu)",
+            Self::UseProcessor => {
+                "the processor computes without one (Run::device and Model::on_device with Device::Cpu)"
+            }
             Self::FitDevice => {
                 "train on landmarks, which need no such matrix (Svml { landmarks: LandmarkChoice::Count(2000), ..Svml::default() }), use fewer rows, or compute on the processor (Device::Cpu)"
             }

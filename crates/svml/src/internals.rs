@@ -8,6 +8,7 @@ pub use crate::data::read::{
     training,
 };
 pub use crate::data::{LabelledRows, PairRows, excerpt, pairs};
+pub use crate::device::LEAST_ROWS;
 pub use crate::error::is_control;
 pub use crate::files::{check_writable, write_atomically, write_together};
 pub use crate::learners::itml::{Pairs, Projection};

@@ -44,6 +44,12 @@
 //!
 //! Work is spread over the current rayon pool. Results have the same bits for any number of threads.
 //!
+//! # Devices
+//!
+//! A [`Run`] has a [`Device`]. By default large fits are computed on a CUDA card if the computer has one, and everything
+//! else on the processor; nothing is needed to build that. What was used is in [`Report::device`]. Results are the same
+//! from run to run at the same place, and differ in the last digits between the two.
+//!
 //! # Features
 //!
 //! `ndarray`: `Matrix::from` of an `ArrayView2<f64>`, and `Array2::from` of a [`Matrix`]. It is off by default.
@@ -64,8 +70,10 @@ mod error;
 // What is read and written.
 mod files;
 
-// Numbers, and when to stop computing with them.
+// Numbers, where they are computed, and when to stop computing with them.
 mod memory;
+
+mod device;
 
 // Cards that compute, where there are any.
 mod cuda;
@@ -119,6 +127,7 @@ struct Readme;
 struct ReadmeOfCrate;
 
 pub use data::{ClassWeight, Dataset, Generator, ReadOptions};
+pub use device::Device;
 pub use error::{Error, Remedy, Result};
 pub use grid_search::GridSearch;
 pub use learners::Learner;

@@ -343,6 +343,16 @@ impl Method {
         Key::new("method").text(&value.to_string())
     }
 
+    /// The most bytes of a fit, where that was given.
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        match self {
+            Self::Svml(svml) => svml.memory_limit,
+            Self::Euclidean(grid) | Self::SvmAfter { grid, .. } => grid.memory_limit,
+            Self::Fixed(fixed) => fixed.memory_limit,
+            Self::Neighbours { .. } | Self::Metric(_) => None,
+        }
+    }
+
     /// The metric of a learner, then an SVM with width and C from the default grid.
     pub fn svm_after(learner: impl Into<AnyLearner>) -> Self {
         Self::SvmAfter { learner: learner.into(), grid: GridSearch::default() }

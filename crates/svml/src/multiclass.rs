@@ -4,12 +4,15 @@
 //! sees the rows of its two classes only and is positive for class j. Two classes are one pair, and
 //! its SVM is the whole classifier.
 
+use std::convert::Infallible;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::cuda::Gpu;
 use crate::data::{LabelledRows, PairRows, pairs};
 use crate::error::Result;
-use crate::kernel::{Gram, expand};
+use crate::kernel::{Gram, expand, expand_on};
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
 use crate::svm::{BinarySvm, Problem, Solution, solve};
@@ -169,6 +172,30 @@ impl PairwiseSvms {
     /// The outputs of the SVMs of all pairs at the rows `z`, given the support rows as `mapped`; both have
     /// been mapped by L. // (rows, pairs)
     pub fn outputs(&self, kernel: Kernel, z: &Matrix, mapped: &Matrix) -> Matrix {
+        let expanded =
+            |support: &Matrix, beta: &Matrix| Ok::<_, Infallible>(expand(kernel, z, support, beta));
+        let Ok(outputs) = self.sums(z, mapped, expanded);
+        outputs
+    }
+
+    /// The same on a card, if there is one.
+    pub fn outputs_on(
+        &self,
+        gpu: Option<&'static Gpu>,
+        kernel: Kernel,
+        z: &Matrix,
+        mapped: &Matrix,
+    ) -> Result<Matrix> {
+        self.sums(z, mapped, |support, beta| expand_on(gpu, kernel, z, support, beta))
+    }
+
+    /// The outputs, from the sums over support rows with coefficients. // (rows, pairs)
+    fn sums<E>(
+        &self,
+        z: &Matrix,
+        mapped: &Matrix,
+        expand: impl Fn(&Matrix, &Matrix) -> std::result::Result<Matrix, E>,
+    ) -> std::result::Result<Matrix, E> {
         let classes = self.counts.len();
         let mut outputs = Matrix::from_fn(z.rows(), self.bias.len(), |_, p| self.bias[p]);
         let mut add = |sums: &Matrix, places: &[(usize, usize)]| {
@@ -177,8 +204,8 @@ impl PairwiseSvms {
             }
         };
         if classes == 2 {
-            add(&expand(kernel, z, mapped, &self.beta), &[(0, 0)]);
-            return outputs;
+            add(&expand(mapped, &self.beta)?, &[(0, 0)]);
+            return Ok(outputs);
         }
         // All SVMs of a class use the same kernel values of its support rows, which are computed once.
         let mut start = 0;
@@ -191,10 +218,10 @@ impl PairwiseSvms {
                 .filter(|(_, (i, j))| *i == class || *j == class)
                 .map(|(pair, (i, j))| (pair, if i == class { j - 1 } else { i }))
                 .collect();
-            add(&expand(kernel, z, &mapped.select_rows(&rows), &beta), &places);
+            add(&expand(&mapped.select_rows(&rows), &beta)?, &places);
             start += count;
         }
-        outputs
+        Ok(outputs)
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Store;
+use crate::device::{Device, Work};
 use crate::error::Result;
 use crate::metric::{Form, Kernel};
 use crate::watch::Instant;
@@ -174,11 +175,21 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Computes on a card, where there is something for it to do.
-    #[doc(hidden)]
+    /// Where it computes: by default, on a CUDA card if there is one and it pays, else on the processor. [`Device::Cuda`] is
+    /// used for all that can be computed there, and if it cannot be used, the fit fails with
+    /// [`Error::Device`](crate::Error::Device). [`Report::device`](crate::Report::device) says what was used.
+    ///
+    /// ```
+    /// use svml::{Device, Generator, Model, Run, Svml};
+    ///
+    /// let data = Generator::default().generate()?.data;
+    /// let model = Model::fit_with(&data, Svml::default(), &mut Run::new().device(Device::Cpu))?;
+    /// assert_eq!(model.report().device, "cpu");
+    /// # Ok::<(), svml::Error>(())
+    /// ```
     #[must_use]
-    pub fn on_card(mut self, gpu: Option<&'static crate::cuda::Gpu>) -> Self {
-        self.watch = self.watch.on(gpu);
+    pub fn device(mut self, device: Device) -> Self {
+        self.watch.device = device;
         self
     }
 
@@ -229,6 +240,12 @@ impl<'a> Run<'a> {
         self.trouble.as_deref()
     }
 
+    /// Opens the card that was asked for, or that pays for a fit to so many rows, before anything is computed.
+    pub(crate) fn open_card(&mut self, rows: usize, features: usize) -> Result<()> {
+        let work = Work::of_fit(rows, features);
+        self.watch.open_card(rows, |card| work.pays_for_fit(card))
+    }
+
     /// Does something that is recorded in the file of the checkpoint, if there is one. The keys are those of the data and
     /// of the parameters.
     pub(crate) fn recorded<T>(
@@ -238,8 +255,9 @@ impl<'a> Run<'a> {
     ) -> Result<T> {
         let Some(path) = self.checkpoint.clone() else { return fit(self) };
         let (data, parameters) = keys();
-        let store = Arc::new(Store::open(path, data, parameters)?);
+        let store = Arc::new(Store::open(path, data, self.watch.in_key(parameters))?);
         self.watch.store = Some(Arc::clone(&store));
+        self.watch.recall_card();
         let fitted = fit(self);
         // The file is closed when the last one lets go of it.
         self.watch.store = None;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::checkpoint::Key;
 use crate::checkpoint::Store;
-use crate::cuda::Gpu;
+use crate::cuda::{self, Gpu};
+use crate::device::{Device, LEAST_ROWS, PROCESSOR, Speed, Work};
 use crate::error::{Error, Remedy, Result};
 use crate::memory::Lack;
 
@@ -109,6 +110,35 @@ pub(crate) enum Trouble {
     Memory { what: String, bytes: u128, limit: u128 },
 }
 
+/// The process that has opened a card. One that is forked from it inherits the memory of the driver, which does not work there.
+static OPENED_BY: OnceLock<u32> = OnceLock::new();
+
+/// The card of this number, opened once in a process.
+fn open(number: u32) -> Result<&'static Gpu> {
+    let own = std::process::id();
+    if OPENED_BY.get().is_some_and(|opened_by| *opened_by != own) {
+        return Err(Error::Device {
+            device: Device::Cuda(number).to_string(),
+            reason: "this process was forked from one that had used CUDA, which CUDA does not allow; start processes anew (spawn) or fork before the first use"
+                .to_owned(),
+            remedy: Remedy::UseProcessor,
+        });
+    }
+    let gpu = cuda::open(number)?;
+    OPENED_BY.get_or_init(|| own);
+    Ok(gpu)
+}
+
+/// What the cost model knows of a card.
+fn speed(gpu: &Gpu) -> Speed {
+    Speed { multiprocessors: gpu.multiprocessors(), fast_doubles: gpu.has_fast_doubles() }
+}
+
+/// Under which a checkpoint notes that a card was used.
+fn card_key() -> Key {
+    Key::new("on a card")
+}
+
 /// An interrupt flag, the time of the start and an optional deadline; and results of a fit that was killed.
 #[derive(Clone, Debug)]
 pub struct Watch {
@@ -118,12 +148,16 @@ pub struct Watch {
     /// Whether a kernel matrix got less memory than it asked for.
     pub(crate) lack: Arc<OnceLock<Lack>>,
     pub(crate) store: Option<Arc<Store>>,
-    /// The card that computes, where one does.
+    /// The card that may be used, once it is open.
     pub(crate) gpu: Option<&'static Gpu>,
     /// What failed on it within a computation that cannot fail where it stands.
     pub(crate) trouble: Arc<OnceLock<Trouble>>,
     /// Whether the fit was ended, or something left out because the time would not have sufficed.
     pub(crate) hurried: Arc<AtomicBool>,
+    /// The device that was asked for.
+    pub(crate) device: Device,
+    /// Whether anything was computed on it.
+    pub(crate) on_card: Arc<AtomicBool>,
 }
 
 impl Default for Watch {
@@ -137,6 +171,8 @@ impl Default for Watch {
             gpu: None,
             trouble: Arc::default(),
             hurried: Arc::default(),
+            device: Device::Auto,
+            on_card: Arc::default(),
         }
     }
 }
@@ -184,6 +220,64 @@ impl Watch {
         Ok(value)
     }
 
+    /// A watch that never ends anything, with the device that it names.
+    pub fn on_device(device: Device) -> Result<Self> {
+        let mut watch = Self { device, ..Self::default() };
+        watch.open_card(LEAST_ROWS, |_| true)?;
+        Ok(watch)
+    }
+
+    /// Opens the card that was asked for; or the first, if there are so many rows that it may pay and it does.
+    pub(crate) fn open_card(&mut self, rows: usize, pays: impl Fn(Speed) -> bool) -> Result<()> {
+        self.on_card = Arc::default();
+        self.gpu = match self.device {
+            Device::Cpu => None,
+            Device::Cuda(number) => Some(open(number)?),
+            // To look for a card takes time too.
+            Device::Auto if rows < LEAST_ROWS => None,
+            // One that is not there, or does not work, is as good as none.
+            Device::Auto => open(0).ok().filter(|gpu| pays(speed(gpu))),
+        };
+        Ok(())
+    }
+
+    /// The card, if it is the place for a kernel matrix: always if it was asked for, else if it pays.
+    pub(crate) fn card_for(&self, work: Work) -> Option<&'static Gpu> {
+        let asked = matches!(self.device, Device::Cuda(_));
+        self.gpu.filter(|gpu| asked || work.pays(speed(gpu)))
+    }
+
+    /// Notes that something is computed on the card. A fit that goes on after a kill need not compute it again, and says the
+    /// same.
+    pub(crate) fn uses_card(&self) {
+        if !self.on_card.swap(true, Ordering::Relaxed)
+            && let Some(store) = &self.store
+        {
+            // What cannot be recorded is found out again.
+            let _ = store.record(card_key(), &true, Duration::from_secs(1));
+        }
+    }
+
+    /// Takes over what a fit that was killed has noted.
+    pub(crate) fn recall_card(&self) {
+        if self.recall(Some(card_key())) == Some(true) {
+            self.on_card.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What results depend on besides data and parameters: the card, if one may be used.
+    pub(crate) fn in_key(&self, key: Key) -> Key {
+        self.gpu.map_or(key, |gpu| key.text(&gpu.label()))
+    }
+
+    /// Where the fit was computed, as its report has it.
+    pub(crate) fn computed_on(&self) -> String {
+        match self.gpu {
+            Some(gpu) if self.on_card.load(Ordering::Relaxed) => gpu.label(),
+            _ => PROCESSOR.to_owned(),
+        }
+    }
+
     /// Whether the flag has been raised.
     pub fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
@@ -210,16 +304,17 @@ impl Watch {
         self.lack.get_or_init(|| Lack::of(bytes as u64));
     }
 
-    /// The card that computes, where one does.
+    /// The card that may be used. Who computes something there says so by [`Watch::uses_card`].
     pub fn gpu(&self) -> Option<&'static Gpu> {
         self.gpu
     }
 
-    /// The same watch for computations on a card.
+    /// The same watch for computations on a card, whatever their size; without one, on the processor.
     #[doc(hidden)]
     #[must_use]
     pub fn on(self, gpu: Option<&'static Gpu>) -> Self {
-        Self { gpu, ..self }
+        let device = gpu.map_or(Device::Cpu, |gpu| Device::Cuda(gpu.number()));
+        Self { gpu, device, ..self }
     }
 
     /// Says what failed on a card within a computation that cannot fail where it stands: the next check does.

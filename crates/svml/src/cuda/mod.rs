@@ -52,6 +52,7 @@ pub struct Gpu {
     ratio: i32,
     /// What tests want of factors: 1 for numbers of 32 bits, 2 for those of 64.
     wanted: AtomicU8,
+    multiprocessors: i32,
     libraries: &'static Libraries,
     context: usize,
     modules: Vec<usize>,
@@ -133,6 +134,8 @@ impl Gpu {
         };
         // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, MINOR, SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO.
         let (capability, ratio) = ((attribute(75)?, attribute(76)?), attribute(87)?);
+        // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT.
+        let multiprocessors = attribute(16)?;
         let mut name = [0 as c_char; 128];
         let (mut free, mut total) = (0, 0);
         // SAFETY: the name is written with its end into 128 bytes; the context is that of a card that was just found.
@@ -165,6 +168,7 @@ impl Gpu {
             capability,
             ratio,
             wanted: AtomicU8::new(0),
+            multiprocessors,
             libraries,
             context: context as usize,
             modules,
@@ -198,6 +202,11 @@ impl Gpu {
     /// Its compute capability, as in (9, 0).
     pub fn capability(&self) -> (i32, i32) {
         self.capability
+    }
+
+    /// How many multiprocessors it has, at least one.
+    pub fn multiprocessors(&self) -> u32 {
+        u32::try_from(self.multiprocessors).unwrap_or(0).max(1)
     }
 
     /// Whether it computes with numbers of 64 bits nearly as fast as with those of 32, as cards for computing centres do.

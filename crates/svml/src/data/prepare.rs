@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::cell::listed;
 use super::folds::content_order_by_group;
 use super::{Dataset, Sample, Scaler};
+use crate::device::Work;
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 use crate::memory;
+use crate::run::Watch;
 
 /// How much the rows of each class count, in addition to their own weights.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -224,8 +226,19 @@ impl TrainingRows {
 
     /// Refuses a fit that would need more than `limit` bytes: for the kernel matrix of all rows and, for each
     /// SVM that is trained at the same time, for `matrices` matrices of the size of its own kernel matrix.
-    /// There are `svms` SVMs for each pair of classes, and at most one per thread is trained at a time.
-    pub fn check_memory(&self, svms: usize, matrices: usize, limit: u64) -> Result<()> {
+    /// There are `svms` SVMs for each pair of classes, and at most one per thread is trained at a time. On a card there is no
+    /// such matrix, and its own memory is looked at where it is used.
+    pub fn check_memory(
+        &self,
+        svms: usize,
+        matrices: usize,
+        limit: u64,
+        watch: &Watch,
+    ) -> Result<()> {
+        let (n, features) = (self.x.rows(), self.x.cols());
+        if watch.card_for(Work { rows: n, cols: n, features }).is_some() {
+            return Ok(());
+        }
         let mut counts: Vec<u128> = vec![0; self.classes.len()];
         self.class.iter().for_each(|&c| counts[c] += 1);
         counts.sort_unstable_by(|a, b| b.cmp(a));

@@ -18,6 +18,7 @@ pub use cross::Points;
 use rayon::prelude::*;
 
 use crate::cuda::Gpu;
+use crate::device::Work;
 use crate::error::Result;
 use crate::linalg::{Block, Matrix, dot};
 use crate::metric::{Kernel, Metric};
@@ -71,10 +72,13 @@ impl Backend for Chosen {
 }
 
 /// The one place where a backend is chosen, for a kernel matrix of so many rows and columns on `d` features: a card where
-/// the watch has one and there is anything to compute, else the matrix in memory.
+/// the watch has one, there is anything to compute, and it was asked for or pays; else the matrix in memory.
 fn choose(watch: &Watch, rows: usize, cols: usize, d: usize) -> &'static dyn Backend {
-    match watch.gpu() {
-        Some(_) if rows > 0 && cols > 0 && d > 0 => &cuda::Cuda,
+    match watch.card_for(Work { rows, cols, features: d }) {
+        Some(_) if rows > 0 && cols > 0 && d > 0 => {
+            watch.uses_card();
+            &cuda::Cuda
+        }
         _ => &dense::Dense,
     }
 }

@@ -16,6 +16,7 @@ use super::neighbours::Neighbours;
 use super::{Classifier, Member, Model, Report, SvmClassifier};
 use crate::data::prepare::MAX_CLASSES;
 use crate::data::{LIMIT, MAX_INPUT_BYTES, Scaler, Schema, listed};
+use crate::device::Device;
 use crate::error::{Error, Remedy, Result};
 use crate::files;
 use crate::linalg::Matrix;
@@ -417,7 +418,8 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
     let stored = Stored { version, kind, header: &header, members, metrics };
     let classifier = stored.classifier(support, last)?;
     let Header { schema, classes, scaler, report, .. } = header;
-    Ok(Model { schema, classes, scaler, metric, classifier, report, kept: kept_rows })
+    let device = Device::Auto;
+    Ok(Model { schema, classes, scaler, metric, classifier, report, kept: kept_rows, device })
 }
 
 /// Checks what the header says of each member.

@@ -11,6 +11,7 @@ use super::svms::{self, FinalSvms, Setting};
 use super::{Classifier, Member, Model, Report, SvmClassifier, ThroughLandmarks};
 use crate::data::prepare::{TrainingRows, constant_columns};
 use crate::data::{ClassWeight, Dataset, Sample, Scaler};
+use crate::device::Device;
 use crate::error::{Error, Remedy, Result};
 use crate::grid_search::{GridSearch, grid_search};
 use crate::landmarks::{Guess, PART};
@@ -55,6 +56,10 @@ impl Model {
     /// a grid gets half of the time.
     pub fn fit_with(data: &Dataset, method: impl Into<Method>, run: &mut Run<'_>) -> Result<Self> {
         let method = method.into();
+        run.open_card(data.rows(), data.columns())?;
+        // A limit of the fit is one for the card too, until it ends.
+        let card = run.watch().gpu().zip(method.memory_limit());
+        let _limit = card.map(|(gpu, bytes)| gpu.limit_to(bytes));
         let fitted = run.recorded(
             || (data.key(), method.key()),
             |run| match &method {
@@ -72,7 +77,20 @@ impl Model {
         );
         // What was computed without memory for all of it is no result.
         run.watch().check_memory()?;
-        fitted
+        fitted.map(|model| model.computed_by(run.watch()))
+    }
+
+    /// The model, which says where it was computed, and predicts on the same device.
+    pub(super) fn computed_by(mut self, watch: &Watch) -> Self {
+        self.device = watch.device;
+        self.report.device = watch.computed_on();
+        if let (Device::Cuda(_), false) = (watch.device, self.report.used_card()) {
+            self.report.warnings.push(format!(
+                "{} was not used: nothing that was to be computed for this fit is computed on a card",
+                watch.device
+            ));
+        }
+        self
     }
 
     /// Learns a metric from pairs of rows by information-theoretic metric learning: row i of `first` and row i of
@@ -111,6 +129,7 @@ impl Model {
             }
         }
         itml.validate(d)?;
+        run.open_card(2 * n, d)?;
         if similar.iter().all(|near| *near) || !similar.contains(&true) {
             let kind = if similar.contains(&true) { "similar" } else { "dissimilar" };
             let what = match n {
@@ -152,7 +171,7 @@ impl Model {
         let warnings = constant.into_iter().chain(learned.warnings.clone()).collect();
         let method = Method::metric(ItmlOfPairs(*itml));
         let report = Report::of_pairs(method, n, &learned, warnings);
-        Ok(Self {
+        let model = Self {
             schema: data.schema().clone(),
             classes: data.classes().to_vec(),
             scaler,
@@ -160,7 +179,9 @@ impl Model {
             classifier: Classifier::None,
             report,
             kept: None,
-        })
+            device: Device::Auto,
+        };
+        Ok(model.computed_by(run.watch()))
     }
 }
 
@@ -192,7 +213,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
         Criterion::LeaveOneOut => (1, 4),
     };
     if approach == Approach::EXACT {
-        rows.check_memory(svms, matrices, memory)?;
+        rows.check_memory(svms, matrices, memory, run.watch())?;
     }
     params.check_form(data.columns(), memory)?;
     let mut warnings = rows.warnings(data);
@@ -335,7 +356,7 @@ fn fit_euclidean(
 ) -> Result<Model> {
     let watch = run.watch();
     let rows = TrainingRows::new(data, &grid.class_weight, grid.seed)?;
-    check_grid(&rows, grid)?;
+    check_grid(&rows, grid, watch)?;
     let choice = grid_search(&rows.sample()?, grid, watch)?;
     let mut report = Report::without_steps(method, data, &rows);
     report.warnings.extend(choice.warning());
@@ -351,7 +372,7 @@ fn fit_fixed(data: &Dataset, method: &Method, fixed: &Fixed, run: &mut Run<'_>) 
     let memory_limit = fixed.memory_limit;
     let grid = GridSearch { widths, memory_limit, ..GridSearch::default() };
     let rows = TrainingRows::new(data, &fixed.class_weight, grid.seed)?;
-    rows.check_memory(grid.folds, 1, grid.memory())?;
+    rows.check_memory(grid.folds, 1, grid.memory(), watch)?;
     let values = rows.scaler.scale.iter().map(|scale| fixed.gamma.sqrt() * scale).collect();
     let metric = Metric::new(Form::Diagonal, data.columns(), values)?;
     let cost = match fixed.cost {
@@ -378,7 +399,7 @@ fn fit_svm_after(
 ) -> Result<Model> {
     let rows = TrainingRows::new(data, &grid.class_weight, grid.seed)?;
     learner.validate(data.columns())?;
-    check_grid(&rows, grid)?;
+    check_grid(&rows, grid, run.watch())?;
     let sample = rows.sample()?;
     let learned = learner.learn(&sample, &mut run.first_half())?;
     let watch = run.watch();
@@ -444,7 +465,7 @@ fn fit_metric(
 }
 
 /// Refuses a grid that these rows or the memory limit do not allow.
-fn check_grid(rows: &TrainingRows, grid: &GridSearch) -> Result<()> {
+fn check_grid(rows: &TrainingRows, grid: &GridSearch, watch: &Watch) -> Result<()> {
     grid.validate()?;
     // A row of weight 3 is three rows here too.
     let count = rows.count();
@@ -455,7 +476,7 @@ fn check_grid(rows: &TrainingRows, grid: &GridSearch) -> Result<()> {
         );
         return Err(Error::Data { what, remedy: Some(Remedy::FewerFolds) });
     }
-    rows.check_memory(grid.folds, 1, grid.memory())
+    rows.check_memory(grid.folds, 1, grid.memory(), watch)
 }
 
 /// The factor that makes the weighted mean of `|z - mean|^2` the number of columns of z; 1 if all rows
@@ -572,7 +593,16 @@ fn assemble(
     report: Report,
 ) -> Model {
     let TrainingRows { classes, scaler, .. } = rows;
-    Model { schema: data.schema().clone(), classes, scaler, metric, classifier, report, kept: None }
+    Model {
+        schema: data.schema().clone(),
+        classes,
+        scaler,
+        metric,
+        classifier,
+        report,
+        kept: None,
+        device: Device::Auto,
+    }
 }
 
 #[cfg(test)]

@@ -79,12 +79,17 @@ pub(super) fn fit_here(
     let drawn = 8 * (COPIES + 1) * (DRAWN * data.columns()) as u64;
     let rows = LocalRows::new(parts, keep.saturating_sub(drawn), run.watch());
     let (schema, classes) = (data.schema(), data.classes());
-    ManyRows { rows: &rows, schema, classes }.fit(method, params, run)
+    ManyRows { rows: &rows, schema, classes }.learn(method, params, run)
 }
 
 impl ManyRows<'_> {
-    /// Learns from the rows.
+    /// Learns from the rows. The device of the run is that of this process, which has the rows that are drawn.
     pub fn fit(&self, method: &Method, params: &Svml, run: &mut Run<'_>) -> Result<Model> {
+        run.open_card(DRAWN, self.schema.width())?;
+        self.learn(method, params, run).map(|model| model.computed_by(run.watch()))
+    }
+
+    fn learn(&self, method: &Method, params: &Svml, run: &mut Run<'_>) -> Result<Model> {
         params.validate(self.schema.width())?;
         let watch = run.watch().clone();
         let gathered = self.gather(params)?;

@@ -24,21 +24,26 @@ pub use remarks::{Remark, Unusual};
 pub use report::{Report, Stage, ThroughLandmarks};
 pub use threshold::{Goal, Threshold};
 
+use std::convert::Infallible;
 use std::fmt;
 use std::path::Path;
 
 use crate::calibrate;
+use crate::cuda::Gpu;
 use crate::data::{Dataset, Missing, Scaler, Schema, excerpt};
+use crate::device::{Device, Work};
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 use crate::memory;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, vote};
+use crate::run::Watch;
 use explain::KeptRows;
 use neighbours::Neighbours;
 
-/// A fitted model, as a rule a classifier; a metric alone if that is what was fitted.
-#[derive(Clone, Debug, PartialEq)]
+/// A fitted model, as a rule a classifier; a metric alone if that is what was fitted. Two are equal if their files would
+/// be: the device that a model predicts on is not part of it.
+#[derive(Clone, Debug)]
 pub struct Model {
     schema: Schema,
     classes: Vec<String>,
@@ -48,6 +53,21 @@ pub struct Model {
     report: Report,
     /// All training rows, if the model was asked to keep them.
     kept: Option<KeptRows>,
+    /// Where it predicts.
+    device: Device,
+}
+
+impl PartialEq for Model {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { schema, classes, scaler, metric, classifier, report, kept, device: _ } = self;
+        *schema == other.schema
+            && *classes == other.classes
+            && *scaler == other.scaler
+            && *metric == other.metric
+            && *classifier == other.classifier
+            && *report == other.report
+            && *kept == other.kept
+    }
 }
 
 /// What decides in the mapped space.
@@ -121,21 +141,41 @@ impl Member {
     fn outputs(&self, u: &Matrix) -> Matrix {
         self.pairwise.outputs(self.kernel, &self.metric.transform(u), &self.mapped)
     }
+
+    /// The same on a card, if there is one.
+    fn outputs_on(&self, gpu: Option<&'static Gpu>, u: &Matrix) -> Result<Matrix> {
+        self.pairwise.outputs_on(gpu, self.kernel, &self.metric.transform(u), &self.mapped)
+    }
 }
 
 impl SvmClassifier {
     /// The weighted mean of the members' outputs at standardised rows. // (rows, pairs)
     pub fn outputs(&self, u: &Matrix) -> Matrix {
+        let outputs = |member: &Member| Ok::<_, Infallible>(member.outputs(u));
+        let Ok(mean) = self.mean(u.rows(), outputs);
+        mean
+    }
+
+    /// The same on a card, if there is one.
+    fn outputs_on(&self, gpu: Option<&'static Gpu>, u: &Matrix) -> Result<Matrix> {
+        self.mean(u.rows(), |member| member.outputs_on(gpu, u))
+    }
+
+    fn mean<E>(
+        &self,
+        rows: usize,
+        outputs: impl Fn(&Member) -> std::result::Result<Matrix, E>,
+    ) -> std::result::Result<Matrix, E> {
         if let [only] = self.members.as_slice() {
-            return only.outputs(u);
+            return outputs(only);
         }
-        let mut mean = Matrix::zeros(u.rows(), self.members[0].bias().len());
+        let mut mean = Matrix::zeros(rows, self.members[0].bias().len());
         for member in &self.members {
-            let outputs = member.outputs(u);
+            let outputs = outputs(member)?;
             let sums = mean.as_mut_slice().iter_mut().zip(outputs.as_slice());
             sums.for_each(|(sum, h)| *sum += member.weight * h);
         }
-        mean
+        Ok(mean)
     }
 }
 
@@ -150,6 +190,41 @@ fn difference(votes: Matrix) -> Matrix {
 }
 
 impl Model {
+    /// The model, which predicts on this device from now on. One that was fitted predicts where it was asked to compute, and
+    /// one that was read from a file on [`Device::Auto`]: on a card only where there are so many rows that it pays. A
+    /// card that cannot be used is an [`Error::Device`], here and now.
+    ///
+    /// ```
+    /// use svml::{Device, Generator, Model, Svml};
+    ///
+    /// let data = Generator::default().generate()?.data;
+    /// let model = Model::fit(&data, Svml::default())?.on_device(Device::Cpu)?;
+    /// assert_eq!(model.device(), Device::Cpu);
+    /// # Ok::<(), svml::Error>(())
+    /// ```
+    pub fn on_device(mut self, device: Device) -> Result<Self> {
+        // Whether there is a card for `Auto` is seen when it would pay.
+        if let Device::Cuda(_) = device {
+            Watch::on_device(device)?;
+        }
+        self.device = device;
+        Ok(self)
+    }
+
+    /// Where it predicts, if it is asked to.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The card for predictions about so many rows: always if it was asked for, else if it pays.
+    fn card_for(&self, svms: &SvmClassifier, rows: usize) -> Result<Option<&'static Gpu>> {
+        let cols = svms.members.len() * svms.support.rows();
+        let work = Work { rows, cols, features: self.metric.rank() };
+        let mut watch = Watch { device: self.device, ..Watch::default() };
+        watch.open_card(rows, |card| work.pays_for_prediction(card))?;
+        Ok(watch.gpu())
+    }
+
     /// Decision values for each row of encoded features. Two classes have one, h(x) of equation (1)
     /// before the sign: positive means the second of [`Model::classes`]. // (n, 1)
     ///
@@ -160,7 +235,10 @@ impl Model {
         let u = self.scaler.apply(x);
         match &self.classifier {
             Classifier::None => Err(Error::NotAClassifier),
-            Classifier::Svms(svms) => Ok(vote(&svms.outputs(&u), self.classes.len())),
+            Classifier::Svms(svms) => {
+                let outputs = svms.outputs_on(self.card_for(svms, x.rows())?, &u)?;
+                Ok(vote(&outputs, self.classes.len()))
+            }
             Classifier::Neighbours(neighbours) => {
                 Ok(difference(neighbours.votes(&self.metric.transform(&u))))
             }

@@ -5,7 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Dataset;
+use crate::data::excerpt;
 use crate::data::prepare::TrainingRows;
+use crate::device::PROCESSOR;
 use crate::learners::Learned;
 use crate::method::Method;
 use crate::metric::{Form, Kernel};
@@ -41,8 +43,20 @@ pub struct Report {
     pub refitted: bool,
     /// Worst violation of the optimality conditions of any SVM, in units of the margin.
     pub residual: f64,
+    /// Where it was computed: `cpu`; or a card such as `cuda:0 (NVIDIA H200)`, if any part of the fit was computed there.
+    #[serde(skip_serializing_if = "is_processor")]
+    pub device: String,
     /// What the user should know about the data or the fit.
     pub warnings: Vec<String>,
+}
+
+/// Whether nothing was computed on a card, which files do not say: those of former versions are read as such.
+fn is_processor(device: &str) -> bool {
+    device == PROCESSOR
+}
+
+fn processor() -> String {
+    PROCESSOR.to_owned()
 }
 
 /// The landmarks of a fit: rows that stand for all rows in the SVMs.
@@ -112,6 +126,7 @@ impl Report {
             stop: None,
             refitted: true,
             residual: 0.0,
+            device: processor(),
             warnings: rows.warnings(data),
         }
     }
@@ -150,8 +165,14 @@ impl Report {
             stop: Some(learned.stop),
             refitted: true,
             residual: 0.0,
+            device: processor(),
             warnings,
         }
+    }
+
+    /// Whether any part of the fit was computed on a card.
+    pub fn used_card(&self) -> bool {
+        !is_processor(&self.device)
     }
 
     /// The step of the trace that was kept.
@@ -201,6 +222,8 @@ struct StoredReport {
     stop: Option<Stop>,
     refitted: bool,
     residual: f64,
+    #[serde(default = "processor")]
+    device: String,
     warnings: Vec<String>,
 }
 
@@ -216,6 +239,7 @@ impl From<StoredReport> for Report {
             stop,
             refitted,
             residual,
+            device,
             ..
         } = stored;
         let trace = if stored.trace.is_empty() { stored.learning } else { stored.trace };
@@ -236,6 +260,7 @@ impl From<StoredReport> for Report {
             stop,
             refitted,
             residual,
+            device,
             warnings,
         }
     }
@@ -257,6 +282,9 @@ impl fmt::Display for Report {
         }
         if let Some(landmarks) = &self.landmarks {
             writeln!(f, "  {landmarks}")?;
+        }
+        if self.used_card() {
+            writeln!(f, "  computed on {}", excerpt(&self.device))?;
         }
         if let (Some(last), Some(stop)) = (self.trace.last(), self.stop) {
             let kept = self.best_step().map_or(0, |step| step.iteration);
