@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use svml::data::{Categories, Delimiter, Format, Missing};
-use svml::{ClassWeight, Criterion, FormChoice, Goal, Kernel, LandmarkChoice, Measure};
+use svml::{ClassWeight, Criterion, Device, FormChoice, Goal, Kernel, LandmarkChoice, Measure};
 
 use crate::method::{self, MethodArg, MethodList};
 
@@ -186,8 +186,9 @@ pub struct Learning {
     /// memory with its square
     #[arg(long)]
     pub exact: bool,
-    /// Most memory of a fit (with exact SVMs, of their kernel matrices), in bytes or with a unit, such as 4GiB or 500MB
-    /// [default: three quarters of what the computer, or the container it runs in, has free]
+    /// Most memory of a fit (with exact SVMs, of their kernel matrices), in bytes or with a unit, such as 4GiB or 500MB. It
+    /// holds for the memory of a card too, where it is the smaller of this and what is free there [default: three
+    /// quarters of what the computer, or the container it runs in, has free]
     #[arg(long, value_parser = method::bytes, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
     /// Set any parameter of the method, such as --set lambda=0.1; the option can be repeated. `svml parameters
@@ -199,6 +200,19 @@ pub struct Learning {
     /// precedence.
     #[arg(long, value_name = "FILE")]
     pub params: Option<String>,
+    /// Where to compute.
+    #[command(flatten)]
+    pub computing: Computing,
+}
+
+/// Where to compute.
+#[derive(Args, Clone, Debug)]
+pub struct Computing {
+    /// Where to compute: cpu; cuda or cuda:N, the CUDA card of number N, from 0, which must be there; or auto, which is a
+    /// card if there is one and so much to compute that it pays, else cpu. At the same place the same is computed every time,
+    /// to the bit; between the two the last digits differ
+    #[arg(long, value_parser = parsed::<Device>, default_value = "auto", value_name = "DEVICE")]
+    pub device: Device,
 }
 
 /// `svml train`
@@ -280,6 +294,9 @@ pub struct Predict {
     /// all. If the column of classes is among them, the predictions are called predicted_ and its name
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     pub keep: Vec<String>,
+    /// Where to compute.
+    #[command(flatten)]
+    pub computing: Computing,
 }
 
 /// A threshold as it is given.
@@ -328,6 +345,9 @@ pub struct Evaluate {
     /// second of the classes]
     #[arg(long, value_name = "CLASS")]
     pub positive: Option<String>,
+    /// Where to compute.
+    #[command(flatten)]
+    pub computing: Computing,
     /// Print as JSON, with errors as fractions
     #[arg(long)]
     pub json: bool,
@@ -447,6 +467,9 @@ pub struct Report {
     /// Heading of the page [default: the names of model and data]
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
+    /// Where to compute.
+    #[command(flatten)]
+    pub computing: Computing,
 }
 
 /// `svml show`

@@ -78,7 +78,10 @@ impl Failure {
         let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {}", words(remedy)));
         let text = match error {
             // It has the path, or has nothing to do with the file.
-            Error::Io { .. } | Error::Checkpoint { .. } | Error::Interrupted => {
+            Error::Io { .. }
+            | Error::Checkpoint { .. }
+            | Error::Device { .. }
+            | Error::Interrupted => {
                 format!("{what}{remedy}")
             }
             _ => format!("{name}: {what}{remedy}"),
@@ -100,7 +103,7 @@ impl Failure {
             | Error::NotAClassifier
             | Error::NotForLibsvm
             | Error::Unsupported(_) => Self::Data(text),
-            // Files, memory, time, and arithmetic that failed.
+            // Files, memory, devices, time, and arithmetic that failed.
             _ => Self::Runtime(text),
         }
     }
@@ -170,6 +173,12 @@ pub fn remedy_words(remedy: Remedy) -> String {
         Remedy::UseLessData => "use fewer rows or columns",
         Remedy::SmallerForm => {
             "use a form with fewer numbers (--form diagonal, --form sphere, or a small rank), fewer columns, or a computer with more memory; --memory-limit raises the limit of the default method"
+        }
+        Remedy::UseProcessor => {
+            "--device cpu computes without it, and --device auto uses a card only where there is one"
+        }
+        Remedy::FitDevice => {
+            "train with the default method and --landmarks 2000, which needs no such matrix, use fewer rows, raise --memory-limit if the card has that much, or compute with --device cpu"
         }
         Remedy::LowerCost => {
             "use a smaller C, for example by --set initial_cost=0.1 --set learn_cost=false or, for a method with a grid, by --set costs=[0.1,1]"

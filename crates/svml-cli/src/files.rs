@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use svml::data::{Format, NewRows, ReadOptions, Target};
 use svml::internals::{Gaps, Input, Suspect, UciSet, read_text, write_together};
-use svml::{Dataset, Error, Model, Remark};
+use svml::{Dataset, Device, Error, Model, Remark};
 use svml_plot::Picture;
 
 use crate::args::{ModelAndRows, Reading, TrainingData};
@@ -304,6 +304,11 @@ pub fn classifier(name: &str) -> Result<Model, Failure> {
         true => Ok(model),
         false => Err(Failure::with_file(name, Error::NotAClassifier)),
     }
+}
+
+/// Reads a model that can classify, to do so on a device.
+pub fn classifier_on(name: &str, device: Device) -> Result<Model, Failure> {
+    classifier(name)?.on_device(device).map_err(|e| Failure::with_file(name, e))
 }
 
 /// The file of the map beside a LIBSVM model.

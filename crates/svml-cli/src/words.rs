@@ -215,6 +215,9 @@ pub fn summary(model: &Model, seconds: f64) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "How it was computed: {landmarks}.");
     }
+    if report.used_card() {
+        let _ = writeln!(text, "Computed on {}.", name(&report.device));
+    }
     if let Some(honest) = &report.honest {
         let (own, others) = (with_error(honest), guessing(honest));
         let _ = writeln!(text, "Error on {}: {own}; {others}.", whose_error(honest));
@@ -397,6 +400,7 @@ pub fn details(model: &Model, file: &str, by_feature: bool) -> String {
     if let Some(landmarks) = &report.landmarks {
         line("Computed", &landmarks.to_string());
     }
+    line("Device", &name(&report.device));
     if !report.refitted {
         line("Trained in part", "the SVM was trained on part of the rows only");
     }
@@ -640,6 +644,7 @@ pub fn as_json(model: &Model) -> Value {
         "stop": report.stop,
         "refitted": report.refitted,
         "residual": report.residual,
+        "device": report.device,
         "warnings": report.warnings,
     })
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::json;
 use svml::internals::folds::{random_split, random_split_by_group};
 use svml::internals::{Key, Store, keys_of_comparison};
-use svml::{Dataset, GridSearch, Measure, Measures, Method, Model, Run};
+use svml::{Dataset, Device, GridSearch, Measure, Measures, Method, Model, Run};
 
 use crate::args::Compare;
 use crate::console::{self, Console};
@@ -22,6 +22,14 @@ struct Results {
     measures: Vec<Measures>,
     /// Seconds of the fit.
     seconds: Vec<f64>,
+}
+
+/// The random splits.
+#[derive(Clone, Copy)]
+struct Splits {
+    count: u64,
+    /// Of the first; the others follow.
+    seed: u64,
 }
 
 /// Runs the command.
@@ -44,18 +52,25 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
         )));
     }
     let seed = args.learning.seed.unwrap_or(0);
+    let device = args.learning.computing.device;
     let failed = |error| Failure::with_file(&training.name, error);
     let store = match &args.checkpoint {
         Some(file) => {
             files::note_checkpoint(file, console);
             let all: Vec<&Method> = methods.iter().map(|asked| &asked.method).collect();
             let (data, methods) = keys_of_comparison(data, &all, seed);
+            // What is measured on a card differs in the last digits.
+            let methods = match device {
+                Device::Cuda(_) => methods.with(&device),
+                _ => methods,
+            };
             Some(Store::open(file, data, methods).map_err(failed)?)
         }
         None => None,
     };
+    let splits = Splits { count: args.splits, seed };
     let results =
-        measure(data, &methods, args.splits, seed, store.as_ref(), console).map_err(failed)?;
+        measure(data, &methods, splits, device, store.as_ref(), console).map_err(failed)?;
     let done = results.last().map_or(0, |r| r.measures.len());
     if done >= 2 {
         let text = match args.json {
@@ -106,8 +121,8 @@ pub fn methods(args: &Compare) -> Result<Vec<MethodArg>, Failure> {
 fn measure(
     data: &Dataset,
     methods: &[MethodArg],
-    splits: u64,
-    seed: u64,
+    splits: Splits,
+    device: Device,
     store: Option<&Store>,
     console: &Console,
 ) -> svml::Result<Vec<Results>> {
@@ -119,10 +134,10 @@ fn measure(
     };
     let mut results: Vec<Results> = methods.iter().map(result).collect();
     let mut progress = console.progress("fit");
-    let total = splits * methods.len() as u64;
+    let total = splits.count * methods.len() as u64;
     let mut done = 0;
-    for split in 0..splits {
-        let seed = seed.wrapping_add(split);
+    for split in 0..splits.count {
+        let seed = splits.seed.wrapping_add(split);
         let (train, test) = match data.groups() {
             Some(groups) => random_split_by_group(groups, seed),
             None => random_split(data.rows(), seed),
@@ -138,7 +153,7 @@ fn measure(
                 continue;
             }
             let started = Instant::now();
-            let mut run = Run::new().interrupt(interrupt.clone());
+            let mut run = Run::new().interrupt(interrupt.clone()).device(device);
             let fitted = Model::fit_with(&train, &method.method, &mut run);
             if console.is_interrupted() {
                 return Ok(results);

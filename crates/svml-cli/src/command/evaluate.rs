@@ -11,7 +11,7 @@ use crate::words;
 
 /// Runs the command.
 pub fn run(args: &Evaluate, console: &Console) -> Outcome {
-    let model = files::classifier(&args.rows.model)?;
+    let model = files::classifier_on(&args.rows.model, args.computing.device)?;
     let positive = args.positive.as_deref();
     // What cannot be is said before the rows are read.
     if args.threshold.is_some() {

@@ -38,7 +38,7 @@ pub fn run(args: &LearningCurve, console: &Console) -> Outcome {
         args.sizes.as_deref(),
         wanted,
         args.learning.seed.unwrap_or(0),
-        || Run::new().interrupt(interrupt.clone()),
+        || Run::new().interrupt(interrupt.clone()).device(args.learning.computing.device),
         |done, all| {
             progress.at(done as u64, (all - done) as u64, &asked.text);
             !console.is_interrupted()

@@ -16,7 +16,7 @@ pub fn run(args: &Predict, console: &Console) -> Outcome {
     let read = [("MODEL", args.rows.model.as_str()), ("DATA", &args.rows.data)];
     files::check_apart(&read, &[("-o", &args.output)])?;
     files::check_writable(&args.output)?;
-    let model = files::classifier(&args.rows.model)?;
+    let model = files::classifier_on(&args.rows.model, args.computing.device)?;
     let threshold = match args.threshold {
         None => None,
         Some(ThresholdArg::At(at)) => Some(at),

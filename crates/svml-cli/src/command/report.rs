@@ -12,7 +12,7 @@ pub fn run(args: &Report, console: &Console) -> Outcome {
     let read = [("MODEL", args.rows.model.as_str()), ("DATA", &args.rows.data)];
     files::check_apart(&read, &[("-o", &args.output)])?;
     files::check_writable(&args.output)?;
-    let model = files::classifier(&args.rows.model)?;
+    let model = files::classifier_on(&args.rows.model, args.computing.device)?;
     let rows = files::checked_rows(&model, &args.rows, &[], console)?;
     let labels = files::labels(&rows)?;
     // The page goes to other people: names of files, but not the folders that they are in.

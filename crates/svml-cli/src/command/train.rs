@@ -52,6 +52,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         let mut progress = Progress::new(&method.method);
         let mut run = Run::new()
             .interrupt(interrupt)
+            .device(args.learning.computing.device)
             .observer(|step| {
                 shown.borrow_mut().at(&progress.at(step), &words::step(step));
                 ControlFlow::Continue(())

@@ -137,11 +137,15 @@ impl<'a> Facts<'a> {
         html.section("made", "How it was made");
         let report = self.model.report();
         html.paragraph(&format!(
-            "The model was trained on {}. {}",
+            "The model was trained on {}. {} It was computed on {}.",
             counted(report.rows, "row"),
             match report.landmarks {
                 Some(_) => "There were too many rows for exact SVMs, so these rest on landmarks, rows that stand for all others.",
                 None => "All SVMs are exact.",
+            },
+            match report.used_card() {
+                true => &report.device,
+                false => "the processor",
             }
         ));
         let members = self.model.members();
