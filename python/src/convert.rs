@@ -31,7 +31,9 @@ pub fn to_python(error: Error) -> PyErr {
         Error::Numerical { .. } | Error::NotPositiveDefinite { .. } => {
             PyFloatingPointError::new_err(text)
         }
-        Error::NotAClassifier | Error::Unsupported(_) => PyRuntimeError::new_err(text),
+        Error::NotAClassifier | Error::Unsupported(_) | Error::Device { .. } => {
+            PyRuntimeError::new_err(text)
+        }
         // From the number Python knows which kind of OSError it is.
         Error::Io { path, source } => match source.raw_os_error().or(number_of(source.kind())) {
             Some(code) => {
@@ -73,6 +75,12 @@ fn in_python(remedy: Remedy) -> String {
         }
         Remedy::SmallerForm => {
             "use a form with fewer numbers (form=\"diagonal\", \"sphere\" or \"rank=2\", or n_components), fewer columns, or a computer with more memory; where there is a memory_limit, it may be raised"
+        }
+        Remedy::UseProcessor => {
+            "device=\"cpu\" computes without it, and device=\"auto\" uses a card only where there is one"
+        }
+        Remedy::FitDevice => {
+            "train on landmarks, which need no such matrix (landmarks=2000, with the default validation), use fewer rows, raise memory_limit if the card has that much, or compute with device=\"cpu\""
         }
         Remedy::LowerCost => "keep C small: lower C_init, with learn_C=False",
         Remedy::MoreTime => "raise time_limit",

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -27,9 +27,9 @@ use svml::data::{Missing, NewRows};
 use svml::figures::{
     Confusion, Map, MetricMatrix, PrecisionRecall, Relevance, Reliability, Roc, Trace, Waterfall,
 };
-use svml::internals::{Parameters, write_atomically, write_together};
+use svml::internals::{LEAST_ROWS, Parameters, write_atomically, write_together};
 use svml::learners::Itml;
-use svml::{Dataset, Matrix, Measures, Method, Remark, Run, Scores, Step, Unusual};
+use svml::{Dataset, Device, Matrix, Measures, Method, Remark, Run, Scores, Step, Unusual};
 use svml_export::{Input, Output};
 
 use convert::{ParameterError, Rows, array, dict, matrix, to_python};
@@ -44,10 +44,17 @@ struct Model {
     report: PyOnceLock<Py<PyDict>>,
     /// How columns become features, likewise.
     schema: PyOnceLock<Schema>,
+    /// The same model for the last other device that predictions were asked of.
+    elsewhere: Mutex<Option<Arc<svml::Model>>>,
 }
 
 /// A method from its text, such as `nca+none`.
 fn method_of(text: &str) -> PyResult<Method> {
+    text.parse().map_err(to_python)
+}
+
+/// A device from its text, such as `cuda:0`.
+fn device_of(text: &str) -> PyResult<Device> {
     text.parse().map_err(to_python)
 }
 
@@ -127,6 +134,7 @@ fn watched(
     time_limit: Option<f64>,
     observer: Option<Observer<'_, '_>>,
     checkpoint: Option<PathBuf>,
+    device: Device,
     fit: impl FnOnce(&mut Run<'_>) -> svml::Result<svml::Model> + Send + 'static,
 ) -> PyResult<Model> {
     let limit = match time_limit.map(Duration::try_from_secs_f64).transpose() {
@@ -138,10 +146,11 @@ fn watched(
     let interrupt = Arc::<AtomicBool>::default();
     let (watched, flag) = (observer.is_some(), interrupt.clone());
     let job = move |reporter: &Reporter<svml::Model>| {
-        let mut run = Run::new().interrupt(flag).observer(|step: &Step| match watched {
-            true => reporter.report(step),
-            false => ControlFlow::Continue(()),
-        });
+        let mut run =
+            Run::new().interrupt(flag).device(device).observer(|step: &Step| match watched {
+                true => reporter.report(step),
+                false => ControlFlow::Continue(()),
+            });
         if let Some(limit) = limit {
             run = run.time_limit(limit);
         }
@@ -169,11 +178,46 @@ impl Model {
         let (model, x) = (self.inner.clone(), matrix(x)?);
         run(py, threads, move || question(&model, &x))
     }
+
+    /// The same, answered on a device; by default where the model was fitted.
+    fn ask_on<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        x: &Rows<'_>,
+        threads: usize,
+        device: Option<&str>,
+        question: impl FnOnce(&svml::Model, &Matrix) -> svml::Result<T> + Send + 'static,
+    ) -> PyResult<T> {
+        let Some(device) = device.map(device_of).transpose()? else {
+            return self.ask(py, x, threads, question);
+        };
+        let (model, x) = (py.detach(|| self.on(device)).map_err(to_python)?, matrix(x)?);
+        run(py, threads, move || question(&model, &x))
+    }
+
+    /// The model for predictions on a device.
+    fn on(&self, device: Device) -> svml::Result<Arc<svml::Model>> {
+        if self.inner.device() == device {
+            return Ok(self.inner.clone());
+        }
+        let mut elsewhere = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = elsewhere.as_ref().filter(|model| model.device() == device) {
+            return Ok(model.clone());
+        }
+        let model = Arc::new((*self.inner).clone().on_device(device)?);
+        *elsewhere = Some(model.clone());
+        Ok(model)
+    }
 }
 
 impl From<svml::Model> for Model {
     fn from(model: svml::Model) -> Self {
-        Self { inner: Arc::new(model), report: PyOnceLock::new(), schema: PyOnceLock::new() }
+        Self {
+            inner: Arc::new(model),
+            report: PyOnceLock::new(),
+            schema: PyOnceLock::new(),
+            elsewhere: Mutex::default(),
+        }
     }
 }
 
@@ -191,7 +235,7 @@ impl Model {
     /// with it; others may have names, and NaN where missing values are imputed.
     #[staticmethod]
     #[pyo3(signature = (method, params, x, y, classes, *, weights=None, groups=None, names=None, schema=None,
-                        impute=false, threads=1, time_limit=None, checkpoint=None, observer=None))]
+                        impute=false, threads=1, time_limit=None, checkpoint=None, device="auto", observer=None))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
         py: Python<'_>,
@@ -208,8 +252,10 @@ impl Model {
         threads: usize,
         time_limit: Option<f64>,
         checkpoint: Option<PathBuf>,
+        device: &str,
         observer: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let device = device_of(device)?;
         let mut method = method_of(method)?;
         for (name, value) in &json_object(params)? {
             method.set_json(name, value).map_err(to_python)?;
@@ -236,13 +282,13 @@ impl Model {
         }
         let observer = observer.as_ref().map(|callable| Observer::new(callable, &method));
         let Some(file) = checkpoint else {
-            return watched(py, threads, time_limit, observer, None, move |run| {
+            return watched(py, threads, time_limit, observer, None, device, move |run| {
                 svml::Model::fit_with(&data, method, run)
             });
         };
         let trouble = Arc::<Mutex<Option<String>>>::default();
         let told = trouble.clone();
-        let model = watched(py, threads, time_limit, observer, Some(file), move |run| {
+        let model = watched(py, threads, time_limit, observer, Some(file), device, move |run| {
             let fitted = svml::Model::fit_with(&data, method, run);
             if let (Some(trouble), Ok(mut told)) = (run.checkpoint_trouble(), told.lock()) {
                 *told = Some(trouble.to_owned());
@@ -263,7 +309,8 @@ impl Model {
     /// Learns a metric from pairs of rows, of which `similar` says whether they should be near each other. `params` is a
     /// JSON object of parameters of ITML that differ from the defaults.
     #[staticmethod]
-    #[pyo3(signature = (params, first, second, similar, *, threads=1, time_limit=None, observer=None))]
+    #[pyo3(signature = (params, first, second, similar, *, threads=1, time_limit=None, device="auto",
+                        observer=None))]
     #[allow(clippy::too_many_arguments)]
     fn fit_pairs(
         py: Python<'_>,
@@ -273,8 +320,10 @@ impl Model {
         similar: PyReadonlyArray1<'_, bool>,
         threads: usize,
         time_limit: Option<f64>,
+        device: &str,
         observer: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let device = device_of(device)?;
         let mut itml = Itml::default();
         for (name, value) in &json_object(params)? {
             itml.set(name, value.clone()).map_err(to_python)?;
@@ -283,7 +332,7 @@ impl Model {
         let similar: Vec<bool> = similar.as_array().iter().copied().collect();
         let method = Method::metric(itml);
         let observer = observer.as_ref().map(|callable| Observer::new(callable, &method));
-        watched(py, threads, time_limit, observer, None, move |run| {
+        watched(py, threads, time_limit, observer, None, device, move |run| {
             svml::Model::fit_pairs(&first, &second, &similar, &itml, run)
         })
     }
@@ -347,33 +396,39 @@ impl Model {
     }
 
     /// Decision values. // (n, 1) or (n, classes)
+    #[pyo3(signature = (x, threads, device=None))]
     fn decision<'py>(
         &self,
         py: Python<'py>,
         x: Rows<'py>,
         threads: usize,
+        device: Option<&str>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, self.ask(py, &x, threads, svml::Model::decision)?)
+        array(py, self.ask_on(py, &x, threads, device, svml::Model::decision)?)
     }
 
     /// The class of each row, as a place in `classes`.
+    #[pyo3(signature = (x, threads, device=None))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         x: Rows<'py>,
         threads: usize,
+        device: Option<&str>,
     ) -> PyResult<Bound<'py, PyArray1<usize>>> {
-        Ok(self.ask(py, &x, threads, svml::Model::predict)?.into_pyarray(py))
+        Ok(self.ask_on(py, &x, threads, device, svml::Model::predict)?.into_pyarray(py))
     }
 
     /// Probabilities of the classes. // (n, classes)
+    #[pyo3(signature = (x, threads, device=None))]
     fn probabilities<'py>(
         &self,
         py: Python<'py>,
         x: Rows<'py>,
         threads: usize,
+        device: Option<&str>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        array(py, self.ask(py, &x, threads, svml::Model::probabilities)?)
+        array(py, self.ask_on(py, &x, threads, device, svml::Model::probabilities)?)
     }
 
     /// Rows mapped by the metric. // (n, rank)
@@ -458,6 +513,7 @@ impl Model {
     }
 
     /// The page about the model and how it does on rows, as HTML.
+    #[pyo3(signature = (x, labels, title, threads, device=None))]
     fn page(
         &self,
         py: Python<'_>,
@@ -465,8 +521,11 @@ impl Model {
         labels: Vec<String>,
         title: String,
         threads: usize,
+        device: Option<&str>,
     ) -> PyResult<String> {
-        self.ask(py, &x, threads, move |model, x| svml_report::page(model, x, &labels, &title))
+        let page =
+            move |model: &svml::Model, x: &Matrix| svml_report::page(model, x, &labels, &title);
+        self.ask_on(py, &x, threads, device, page)
     }
 
     /// New rows of a table as numbers, and what is unusual about them. // (n, features)
@@ -586,6 +645,12 @@ impl Model {
     ) -> PyResult<Bound<'py, PyDict>> {
         let question = move |model: &svml::Model, x: &Matrix| Confusion::new(model, x, &labels);
         figures::confusion(py, self.ask(py, &x, threads, question)?)
+    }
+
+    /// Where it was computed.
+    #[getter]
+    fn device(&self) -> String {
+        self.inner.report().device.clone()
     }
 
     /// Whether it can classify.
@@ -756,6 +821,7 @@ impl Model {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ParameterError", module.py().get_type::<ParameterError>())?;
     module.add_class::<Model>()?;
+    module.add("LEAST_ROWS", LEAST_ROWS)?;
     module.add("Cancelled", module.py().get_type::<rows::Cancelled>())?;
     module.add_class::<rows::Flag>()?;
     module.add_class::<rows::Part>()?;

@@ -23,7 +23,7 @@ use svml::internals::landmarks::{
     self, Answer, LandmarkKernel, PART, Question, Rows as AskedRows, Setting, blocks_in,
 };
 use svml::internals::{ManyRows, Watch};
-use svml::{Dataset, Error, Matrix, Method, Metric, Run, Step};
+use svml::{Dataset, Device, Error, Matrix, Method, Metric, Run, Step};
 
 use crate::Model;
 use crate::convert::{Rows, array, matrix, to_python};
@@ -267,7 +267,7 @@ impl AskedRows for Elsewhere {
 /// so far as soon as `ask` returns or raises, and so does `Cancelled` raised by it. Any other exception is that of the fit.
 #[pyfunction]
 #[pyo3(signature = (params, ask, classes, *, columns, names=None, schema=None, impute=false, threads=1,
-                    time_limit=None, observer=None, interrupt=None))]
+                    time_limit=None, device="auto", observer=None, interrupt=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_rows(
     py: Python<'_>,
@@ -280,9 +280,11 @@ pub fn fit_rows(
     impute: bool,
     threads: usize,
     time_limit: Option<f64>,
+    device: &str,
     observer: Option<Bound<'_, PyAny>>,
     interrupt: Option<&Flag>,
 ) -> PyResult<Model> {
+    let device: Device = device.parse().map_err(to_python)?;
     let mut method: Method = "svml".parse().map_err(to_python)?;
     let params: JsonMap<String, Value> =
         serde_json::from_str(params).map_err(|error| PyTypeError::new_err(error.to_string()))?;
@@ -315,10 +317,11 @@ pub fn fit_rows(
     let (watched, flag) = (observer.is_some(), interrupt.clone());
     let observer = observer.as_ref().map(|callable| Observer::new(callable, &method));
     let job = move |reporter: &Reporter<svml::Model>| {
-        let mut watch = Run::new().interrupt(flag).observer(|step: &Step| match watched {
-            true => reporter.report(step),
-            false => ControlFlow::Continue(()),
-        });
+        let mut watch =
+            Run::new().interrupt(flag).device(device).observer(|step: &Step| match watched {
+                true => reporter.report(step),
+                false => ControlFlow::Continue(()),
+            });
         if let Some(limit) = limit {
             watch = watch.time_limit(limit);
         }

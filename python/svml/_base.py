@@ -42,7 +42,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from svml import _core, _frames, _notebook
+from svml import _core, _cuda, _frames, _notebook
 from svml._progress import ProgressBar
 
 # What scikit-learn calls parameters of the library.
@@ -78,6 +78,9 @@ TELLS_CATEGORIES = parse_version(sklearn.__version__) >= parse_version("1.7.2")
 # What `export` writes, by the ending of the file.
 ENDINGS = {".onnx": "onnx", ".c": "c", ".js": "js", ".mjs": "js", ".model": "libsvm"}
 
+# Where to compute.
+DEVICE = re.compile("auto|cpu|cuda(:[0-9]{1,9})?")
+
 CATEGORIES = ("auto", "onehot", "codes")
 MISSING = ("refuse", "impute")
 
@@ -93,7 +96,12 @@ WATCHING = """
         learned, in about which time all will be.
     n_jobs : int, default=None
         Threads. None is 1 unless in a `joblib.parallel_config` context, -1 is all cores. Results are the same, bit
-        for bit, for any number."""
+        for bit, for any number.
+    device : str, default="auto"
+        Where to compute, in `fit` and in predictions: "cpu"; "cuda" or "cuda:N", the CUDA card of number N, from 0, which
+        is a RuntimeError if it cannot be used; or "auto", a card if there is one and so much to compute that it pays, else
+        the processor. At the same place the same is computed every time, to the bit; between the two the last digits
+        differ. It is not part of a model file; `device_` says where the fit was computed. See ``docs/gpu.md``."""
 
 PARAMETERS = """
     categories : {"auto", "onehot", "codes"}, default="auto"
@@ -132,6 +140,8 @@ ATTRIBUTES = """
     stop_reason_ : str or None
         Why learning ended: "tolerance", "minimum", "early_stopping", "iterations", "time_limit" or "interrupted";
         None for a model of a file that was not learned step by step.
+    device_ : str
+        Where the fit was computed: "cpu", or a card such as "cuda:0 (NVIDIA H200)", if any part of it was computed there.
     warnings_ : list of str
         What the user should know about the data or the fit; `fit` has said it as a warning, too.
     classes_ : ndarray of shape (n_classes,)
@@ -180,6 +190,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     time_limit: float | None
     verbose: int
     n_jobs: int | None
+    device: str
     callbacks: Callbacks
     categories: str
     missing: str
@@ -233,6 +244,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     threads=self._threads(),
                     time_limit=self._check_time_limit(),
                     checkpoint=self._check_checkpoint(),
+                    device=self._device(len(X)),
                     observer=self._observer(),
                 )
             except _core.ParameterError as error:
@@ -458,6 +470,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return trace
 
     @property
+    def device_(self) -> str:
+        """Where the fit was computed: cpu, or a card such as cuda:0 (NVIDIA H200)."""
+        return str(self._fitted().device)
+
+    @property
     def warnings_(self) -> list[str]:
         """What the user should know about the data or the fit."""
         return list(self._fitted().report["warnings"])
@@ -584,6 +601,17 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             bound = f"an integer from 1 to {MOST_THREADS}, -1 for all cores, -2 for all but one and so on, or None"
             raise self._invalid("n_jobs", bound, jobs)
         return int(effective_n_jobs(self.n_jobs))
+
+    def _device(self, rows: int) -> str:
+        """Where to compute something about so many rows; libraries of CUDA are at hand if they may be needed."""
+        device = self.device
+        if not isinstance(device, str) or not DEVICE.fullmatch(device):
+            raise self._invalid(
+                "device", "'auto', 'cpu', 'cuda' or 'cuda:N' with N the number of a card, from 0", device
+            )
+        if device.startswith("cuda") or (device == "auto" and rows >= _core.LEAST_ROWS):
+            _cuda.prepare()
+        return device
 
     def _check_verbose(self) -> None:
         if not isinstance(self.verbose, (numbers.Integral, np.bool_)) or self.verbose < 0:

@@ -85,6 +85,7 @@ class ITML(Estimator):
         callbacks: Callbacks = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        device: str = "auto",
     ) -> None:
         self.gamma = gamma
         self.n_constraints = n_constraints
@@ -100,6 +101,7 @@ class ITML(Estimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.device = device
 
 
 class PairsITML(Estimator):
@@ -175,6 +177,7 @@ class PairsITML(Estimator):
         callbacks: Callbacks = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        device: str = "auto",
     ) -> None:
         self.gamma = gamma
         self.bounds = bounds
@@ -187,6 +190,7 @@ class PairsITML(Estimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.device = device
 
     # Pairs have no weights and no groups, and metric-learn has the bounds in their place.
     def fit(  # type: ignore[override]
@@ -222,6 +226,7 @@ class PairsITML(Estimator):
                 kinds == 1,
                 threads=self._threads(),
                 time_limit=self._check_time_limit(),
+                device=self._device(2 * len(checked)),
                 observer=self._observer(),
             )
         except _core.ParameterError as error:

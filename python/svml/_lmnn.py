@@ -91,6 +91,7 @@ class LMNN(Estimator):
         callbacks: Callbacks = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        device: str = "auto",
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -107,6 +108,7 @@ class LMNN(Estimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.device = device
 
     def _library_params(self, labels: Collection[str]) -> dict[str, Any]:
         params = super()._library_params(labels)

@@ -72,6 +72,7 @@ class NCA(Estimator):
         callbacks: Callbacks = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        device: str = "auto",
     ) -> None:
         self.n_components = n_components
         self.init = init
@@ -85,3 +86,4 @@ class NCA(Estimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.device = device

@@ -33,6 +33,8 @@ def summary(estimator: Any) -> str:
         rows.append(("SVM" if len(members) == 1 else "Mean of SVMs", "; ".join(members)))
     shares = sorted(zip(estimator.feature_importances_, estimator.encoded_feature_names_), reverse=True)[:SHOWN]
     rows.append(("Most important", ", ".join(f"{name} {100 * share:.0f} %" for share, name in shares)))
+    if model.device != "cpu":
+        rows.append(("Computed on", model.device))
     if report["warnings"]:
         rows.append(("Note", "; ".join(report["warnings"][:3])))
     table, head, cell = STYLE

@@ -88,7 +88,8 @@ default="scaled"
     memory_limit : int or None, default=None
         Most bytes that a fit may use: kernel matrices and what is computed from them and, through landmarks, the rows. None
         is three quarters of what the computer, or the container it runs in, has free. Through landmarks fewer of
-        them are taken if the limit asks for it. What would need more is refused with a MemoryError.
+        them are taken if the limit asks for it. What would need more is refused with a MemoryError. It holds for the memory
+        of a card too, where it is the smaller of this and what is free there.
     checkpoint : str or path-like or None, default=None
         File that keeps what has been computed. If the process is killed, or the computer stops, the same fit with the same
         file goes on where it was, and the model has the bits that it would have had. It needs a `random_state` that is a
@@ -210,6 +211,7 @@ class SVML(Estimator):
         callbacks: Callbacks = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        device: str = "auto",
     ) -> None:
         self.form = form
         self.kernel = kernel
@@ -238,6 +240,7 @@ class SVML(Estimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.device = device
 
     @classmethod
     def load(cls, path: str | bytes | PathLike[str]) -> Any:
@@ -476,7 +479,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
             The classes.
         """
         X = self._rows(X)
-        return self.classes_[self._model.predict(X, self._threads())]
+        return self.classes_[self._model.predict(X, self._threads(), self._device(len(X)))]
 
     def decision_function(self, X: Any) -> Floats:
         """The decision value of each row.
@@ -493,7 +496,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
             decides: pairs won, and a share of less than one third that breaks ties.
         """
         X = self._rows(X)
-        values = self._model.decision(X, self._threads())
+        values = self._model.decision(X, self._threads(), self._device(len(X)))
         return values.ravel() if values.shape[1] == 1 else values
 
     def predict_proba(self, X: Any) -> Floats:
@@ -511,7 +514,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
             change what is predicted, and probabilities are corrected for them.
         """
         X = self._rows(X)
-        return self._model.probabilities(X, self._threads())
+        return self._model.probabilities(X, self._threads(), self._device(len(X)))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithm of the probability of each class for each row.
@@ -555,9 +558,9 @@ class SVMLClassifier(ClassifierMixin, SVML):
             if not places:
                 raise ValueError(f"pos_label={pos_label!r} is not one of the classes {self.classes_.tolist()}")
             positive = places[0]
-        threads = self._threads()
-        predicted = self.classes_[self._model.predict(X, threads)]
-        proba = self._model.probabilities(X, threads)
+        threads, device = self._threads(), self._device(len(X))
+        predicted = self.classes_[self._model.predict(X, threads, device)]
+        proba = self._model.probabilities(X, threads, device)
         return measured(self.classes_, truth, predicted, proba, positive, threads)
 
     def explain(self, X: Any, reference: Any = None) -> Explanation:
@@ -612,7 +615,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
         X = self._rows(X)
         labels = [label_of(value) for value in np.asarray(y).tolist()]
         heading = title if title is not None else f"{type(self).__name__} on {len(labels)} rows"
-        html = self._model.page(X, labels, heading, self._threads())
+        html = self._model.page(X, labels, heading, self._threads(), self._device(len(X)))
         if path is not None:
             _core.write_file(path, html)
         return html

@@ -77,10 +77,11 @@ def _documented() -> str:
     cut into partitions, but not, bit for bit, on the number of workers or on which of them has which rows; with partitions
     of 65,536 rows it is that of `svml.SVMLClassifier` for more than 131,072 rows.
 
-    Two parameters mean something else: `memory_limit` is that of each worker, a quarter of which its rows may keep for
+    Three parameters mean something else: `memory_limit` is that of each worker, a quarter of which its rows may keep for
     the next question, and None is the limit that the worker has; `n_jobs` is the number of threads of the driver, and the
-    most that a worker uses, where None is one here and all of the worker's there. ``landmarks="exact"`` and
-    ``validation="loo"`` need all rows together, and are refused.
+    most that a worker uses, where None is one here and all of the worker's there; `device` is that of the driver, which
+    learns from a sample, and of predictions on each worker, while the workers add up what is asked of them on their
+    processors. ``landmarks="exact"`` and ``validation="loo"`` need all rows together, and are refused.
 
     Parameters
     ----------
@@ -130,6 +131,7 @@ class SVMLClassifier(svml.SVMLClassifier):
         callbacks: Callbacks = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        device: str = "auto",
         client: Any = None,
     ) -> None:
         super().__init__(
@@ -159,6 +161,7 @@ class SVMLClassifier(svml.SVMLClassifier):
             callbacks=callbacks,
             verbose=verbose,
             n_jobs=n_jobs,
+            device=device,
         )
         self.client = client
 
@@ -195,6 +198,8 @@ class SVMLClassifier(svml.SVMLClassifier):
         self._check_reading()
         self._check_together()
         limit, observer = self._check_time_limit(), self._observer()
+        # The driver learns from a sample, which is large.
+        device = self._device(_core.LEAST_ROWS)
         watched = Watched(_core.Flag(), None if limit is None else started + limit)
         meta = X._meta if _is_frame(X) else np.empty((0, X.shape[1]), X.dtype)
         validate_data(self, meta, skip_check_array=True)
@@ -225,6 +230,7 @@ class SVMLClassifier(svml.SVMLClassifier):
                     impute=self.missing == "impute",
                     threads=self._threads(),
                     time_limit=None if limit is None else max(1e-3, started + limit - time.monotonic()),
+                    device=device,
                     observer=observer,
                     interrupt=watched.flag,
                 )
