@@ -14,7 +14,7 @@ use svml::internals::landmarks::{
 };
 use svml::internals::loss::{Loss, Surrogate};
 use svml::internals::{LabelledRows, Watch};
-use svml::{Dataset, Form, Kernel, Matrix, Metric, Model, Run, Svml};
+use svml::{Dataset, Device, Form, Kernel, Matrix, Metric, Model, Run, Svml};
 
 const COLUMNS: usize = 100;
 
@@ -165,7 +165,7 @@ fn fit(n: usize, gpu: Option<&'static Gpu>) {
     println!("default fit to {n} x {COLUMNS} on {}", gpu.map_or("the processor", Gpu::name));
     let begun = Instant::now();
     let mut run = Run::new()
-        .on_card(gpu)
+        .device(gpu.map_or(Device::Cpu, |gpu| Device::Cuda(gpu.number())))
         .listener(|activity| println!("{:8.2} s {activity:?}", begun.elapsed().as_secs_f64()))
         .observer(|step| {
             println!("{:8.2} s step {}", step.seconds, step.iteration);

@@ -339,7 +339,11 @@ fn card_for<'k>(
     watch: &Watch,
 ) -> Option<(&'static Gpu, &'k LandmarkKernel)> {
     let (gpu, kernel) = (watch.gpu().filter(|_| question.is_about_svms())?, kernel?);
-    (rows.saturating_mul(kernel.m()) >= WORTH_A_CARD).then_some((gpu, kernel))
+    let worth = rows.saturating_mul(kernel.m()) >= WORTH_A_CARD;
+    worth.then(|| {
+        watch.uses_card();
+        (gpu, kernel)
+    })
 }
 
 /// Rows in the memory of this process.
