@@ -4,6 +4,7 @@ import gc
 import multiprocessing
 import pickle
 import sys
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,11 +32,19 @@ def fitted(seed):
 
 
 def in_threads(seeds):
-    with ThreadPoolExecutor(16) as pool:
-        return list(pool.map(fitted, seeds))
+    """Fits in as many threads as there are seeds, which all begin at the same moment."""
+    together = threading.Barrier(len(seeds), timeout=60)
+
+    def one(seed):
+        together.wait()
+        return fitted(seed)
+
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        return list(pool.map(one, seeds))
 
 
-SEEDS = list(range(20))
+THREADS = 32
+SEEDS = list(range(THREADS))
 
 
 @pytest.fixture(scope="module")
@@ -43,22 +52,29 @@ def serial():
     return [fitted(seed) for seed in SEEDS]
 
 
-def test_four_processes_with_sixteen_threads_each(serial):
+def test_thirty_two_threads(serial):
+    assert in_threads(SEEDS) == serial
+
+
+def test_four_processes_with_thirty_two_threads_each(serial):
     for answers in joblib.Parallel(4, backend="loky")(joblib.delayed(in_threads)(SEEDS) for _ in range(4)):
         assert answers == serial
 
 
-@pytest.mark.parametrize(("backend", "jobs"), [("loky", 4), ("threading", 16), ("multiprocessing", 4)])
+@pytest.mark.parametrize(("backend", "jobs"), [("loky", 4), ("threading", THREADS), ("multiprocessing", 4)])
 def test_joblib(backend, jobs, serial):
     answers = joblib.Parallel(jobs, backend=backend)(joblib.delayed(fitted)(seed) for seed in SEEDS)
     assert answers == serial
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_process_that_forks_after_a_fit(serial):
-    assert fitted(0) == serial[0]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(fitted, SEEDS).get(timeout=60) == serial
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_processes_that_are_started_after_fits(method, serial):
+    # In threads, so that a fork inherits whatever those leave behind.
+    assert in_threads(SEEDS) == serial
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map_async(fitted, SEEDS).get(timeout=120) == serial
+        assert pool.map_async(in_threads, [SEEDS, SEEDS]).get(timeout=120) == [serial, serial]
 
 
 @pytest.mark.parametrize("estimator", KINDS)
@@ -89,7 +105,7 @@ def test_one_model_answers_many_threads(cancer):
     X, y = cancer
     model = SVMLClassifier().fit(X, y)
     expected = model.decision_function(X)
-    with ThreadPoolExecutor(16) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         for answer in pool.map(lambda _: model.decision_function(X), range(64)):
             np.testing.assert_array_equal(answer, expected)
 
