@@ -298,3 +298,64 @@ fn residual(problem: &Problem<'_, '_>, set: &[usize], beta: &[f64], outputs: &[f
     let scale = beta.iter().map(|b| b.abs()).sum::<f64>().max(f64::MIN_POSITIVE);
     worst.max(beta.iter().sum::<f64>().abs() / scale)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel;
+    use crate::metric::{Form, Kernel, Metric};
+
+    /// Does something with a problem of three rows, labels 1, -1, 1 and costs 2, 4, 1.
+    fn with_problem(test: impl FnOnce(&Problem<'_, '_>)) {
+        let x = Matrix::from_rows(&[[0.0], [1.0], [3.0]]).unwrap();
+        let metric = Metric::isotropic(Form::Sphere, 1, 1.0).unwrap();
+        let watch = Watch::default();
+        let gram = kernel::backend().gram(&x, 3, &metric, Kernel::Gaussian, &watch).unwrap();
+        let (y, cost) = ([1.0, -1.0, 1.0], [2.0, 4.0, 1.0]);
+        test(&Problem { gram: &*gram, rows: &[0, 1, 2], y: &y, cost: &cost });
+    }
+
+    /// Each condition violated alone, by hand: what solves exactly would hide a residual that is always 0.
+    #[test]
+    fn the_residual_is_the_worst_violation() {
+        with_problem(|problem| {
+            let at = |beta: [f64; 2], f: [f64; 3]| residual(problem, &[0, 1], &beta, &f);
+            assert_eq!(at([0.5, -0.5], [0.75, -0.875, 1.5]), 0.0);
+            assert_eq!(at([0.5, -0.5], [0.5, -0.875, 1.5]), 0.25);
+            assert_eq!(at([0.5, -0.5], [0.75, -1.0, 1.5]), 0.125);
+            assert_eq!(at([0.5, -0.5], [0.75, -0.875, 0.25]), 0.75);
+            assert_eq!(at([-0.5, 0.5], [1.25, -1.125, 1.5]), 0.25);
+            assert_eq!(at([0.5, -0.25], [0.75, -0.9375, 1.5]), 0.25 / 0.75);
+        });
+    }
+
+    #[test]
+    fn the_objective_is_that_of_the_primal() {
+        with_problem(|problem| {
+            let outputs = vec![0.75, -0.875, 1.5];
+            let point = Point::new(problem, &[0, 1], &[0.5, -0.5], 0.25, outputs);
+            assert_eq!(point.objective, 0.5);
+            assert_eq!(point.support_set(problem.y), [0, 1]);
+            assert!(point.stays(problem.y, &[0, 1]));
+            assert!(!point.stays(problem.y, &[0]) && !point.stays(problem.y, &[0, 1, 2]));
+        });
+    }
+
+    /// Along f = b the objective is 3.5 at 0, 3.875 at -0.5 and 3.46875 at -0.25.
+    #[test]
+    fn a_step_that_goes_too_far_is_halved_until_the_objective_falls() {
+        with_problem(|problem| {
+            let constant = |b: f64| Point::new(problem, &[], &[], b, vec![b; 3]);
+            let point = constant(0.0).towards(&constant(-4.0), problem);
+            assert_eq!((point.bias, point.objective), (-0.25, 3.46875));
+            assert_eq!(point.outputs, [-0.25; 3]);
+            assert_eq!(point.beta, [0.0; 3]);
+        });
+    }
+
+    #[test]
+    fn positions_of_rows_among_others() {
+        assert_eq!(positions(&[1, 3, 5, 9], &[0, 3, 4, 9, 11]), [1, 3]);
+        assert_eq!(positions(&[1, 3], &[]), [0; 0]);
+    }
+}

@@ -192,6 +192,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn clearing_registers_leaves_values_alone() {
+        let values = kernel(|| [1.0, 2.0, 3.0, 4.0].map(|v: f64| v.mul_add(2.0, 1.0)));
+        clear_upper_registers();
+        assert_eq!(values, [3.0, 5.0, 7.0, 9.0]);
+    }
+
+    #[test]
     fn product_writes_only_its_block() {
         let a = Matrix::from_fn(3, 2, |i, j| (i + 2 * j) as f64);
         let b = Matrix::from_fn(2, 2, |i, j| (1 + i * j) as f64);

@@ -139,7 +139,7 @@ fn write_entries(text: &mut String, row: &[f64]) {
 mod tests {
     use super::*;
     use crate::data::{Dataset, Generator};
-    use crate::{Form, GridSearch, Svml};
+    use crate::{ClassWeight, Form, GridSearch, Svml};
 
     /// What LIBSVM computes from the text, by its own rules: one value for each pair.
     fn decision_values(text: &str, z: &[f64]) -> Vec<f64> {
@@ -214,6 +214,70 @@ mod tests {
         for r in 0..data.rows() {
             assert!((1.0 / (1.0 + (a * h[(r, 0)]).exp()) - p[(r, 1)]).abs() < 1e-14);
         }
+    }
+
+    /// p = 1 / (1 + exp(A h + B)), where B takes the weights of the classes out again.
+    #[test]
+    fn weights_of_classes_are_in_the_exported_probabilities() {
+        let generated = Generator { rows: 120, ..Default::default() }.generate().unwrap().data;
+        let rare = |&i: &usize| generated.y()[i] == 0 || i % 3 == 0;
+        let rows: Vec<usize> = (0..120).filter(rare).collect();
+        let data = generated.select(&rows);
+        let method = Svml {
+            form: Form::Diagonal.into(),
+            class_weight: ClassWeight::Balanced,
+            ..Svml::default()
+        };
+        let model = Model::fit(&data, method).unwrap();
+        let text = model.to_libsvm(true).unwrap().text;
+        let number = |name: &str| -> f64 {
+            let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+            line.split(' ').nth(1).unwrap().parse().unwrap()
+        };
+        let (a, b) = (number("probA"), number("probB"));
+        assert!(b > 0.1, "{b}");
+        let (h, p) = (model.decision(data.x()).unwrap(), model.probabilities(data.x()).unwrap());
+        for r in 0..data.rows() {
+            assert!((1.0 / (1.0 + (a * h[(r, 0)] + b).exp()) - p[(r, 1)]).abs() < 1e-14);
+        }
+        assert!(!model.to_libsvm(false).unwrap().text.contains("prob"));
+    }
+
+    #[test]
+    fn a_range_maps_rows_as_the_model_does() {
+        let generated = Generator { rows: 90, ..Default::default() }.generate().unwrap().data;
+        // The last column is constant, and the others have units and origins of their own.
+        let x = Matrix::from_fn(90, 4, |i, k| match k {
+            3 => 5.0,
+            _ => 10.0 + 3.0_f64.powi(k as i32) * generated.x()[(i, k)],
+        });
+        let data = Dataset::new(x, generated.y()).unwrap();
+        for form in [Form::Sphere, Form::Diagonal] {
+            let model = Model::fit(&data, Svml { form: form.into(), ..Svml::default() }).unwrap();
+            let range = model.to_libsvm(false).unwrap().range.unwrap();
+            let mut lines = range.lines();
+            assert_eq!((lines.next(), lines.next()), (Some("x"), Some("-1 1")));
+            let z = model.transform(data.x()).unwrap();
+            let mut columns = 0;
+            for (k, line) in lines.enumerate() {
+                let numbers: Vec<f64> = line.split(' ').map(|v| v.parse().unwrap()).collect();
+                let [place, low, high] = numbers[..] else { panic!("{line}") };
+                assert_eq!(place, (k + 1) as f64);
+                // Where a weight is negative so is the range.
+                assert_eq!(low != high, k < 3, "{line}");
+                for (row, z) in data.x().iter_rows().zip(z.iter_rows()) {
+                    let scaled = match low != high {
+                        true => -1.0 + 2.0 * (row[k] - low) / (high - low),
+                        false => 0.0,
+                    };
+                    assert!((scaled - z[k]).abs() < 1e-12, "{form}: {scaled} {}", z[k]);
+                }
+                columns += 1;
+            }
+            assert_eq!(columns, 4);
+        }
+        let rank = Svml { form: Form::Rank(2).into(), ..Svml::default() };
+        assert_eq!(Model::fit(&data, rank).unwrap().to_libsvm(false).unwrap().range, None);
     }
 
     #[test]

@@ -286,6 +286,72 @@ mod tests {
     }
 
     #[test]
+    fn half_of_the_rows_are_not_enough() {
+        assert_eq!(found("1;2\n3\n"), None);
+        assert_eq!(found("1;2\n3\n4;5\n"), Some(Delimiter::Semicolon));
+        assert_eq!(found("1\t2,3\n4\t5,6\n"), Some(Delimiter::Tab));
+    }
+
+    #[test]
+    fn the_start_of_a_table_tells_from_fifty_rows_on() {
+        let rows = |n: usize| "1,2\n".repeat(n);
+        assert_eq!(find_in(&rows(49), false).unwrap(), None);
+        assert_eq!(find_in(&rows(50), false).unwrap(), Some(Some(Delimiter::Comma)));
+        // A row that may go on is none.
+        assert_eq!(find_in(&(rows(49) + "1,2"), false).unwrap(), None);
+    }
+
+    #[test]
+    fn a_record_ends_with_a_line_outside_quotes() {
+        let end = |text: &str, delimiter| last_record_end(text.as_bytes(), delimiter);
+        for (text, delimiter, expected) in [
+            ("a,b\nc", Delimiter::Comma, Some(4)),
+            ("\"a\nb\",c\nd", Delimiter::Comma, Some(8)),
+            ("\"a\nb", Delimiter::Comma, None),
+            ("\"a\"\r\nb", Delimiter::Comma, Some(5)),
+            ("\"a\"\rb", Delimiter::Comma, Some(4)),
+            // An LF may follow.
+            ("\"a\"\r", Delimiter::Comma, None),
+            // White space before a quote does not count, unless it separates cells.
+            (" \"a\nb\"\nc", Delimiter::Comma, Some(7)),
+            ("x \"a\nb", Delimiter::Comma, Some(5)),
+            ("x \"a\nb", Delimiter::Spaces, None),
+            ("\"a\nb\"\t\"c\nd", Delimiter::Tab, None),
+        ] {
+            assert_eq!(end(text, delimiter), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_quote_is_named_with_its_record_and_line() {
+        let found = |text: &str, delimiter| {
+            wrong_quote(text, delimiter, 10).map(|wrong| match wrong.error {
+                Error::Parse { line, message, .. } => {
+                    (wrong.record, line, message.contains("never closed"))
+                }
+                error => panic!("{error}"),
+            })
+        };
+        for (text, delimiter, expected) in [
+            ("a,\"b\"c\n", Delimiter::Comma, Some((10, 10, false))),
+            ("x,y\n1,\"a\nb\" c\n", Delimiter::Comma, Some((11, 11, false))),
+            ("1,\"a\" ,2\n1,\"a\"\"b\",2\n", Delimiter::Comma, None),
+            ("1,2\n\"open\n3", Delimiter::Comma, Some((11, 11, true))),
+            ("1\r\n\"open", Delimiter::Comma, Some((11, 11, true))),
+            ("1\r\"open", Delimiter::Comma, Some((11, 11, true))),
+            // The record begins before the line of the quote.
+            ("\"a\n\",\"open", Delimiter::Comma, Some((10, 11, true))),
+            ("\"a\" b\n\"c\"\t\"d\"", Delimiter::Spaces, None),
+            ("1 \"a\"b", Delimiter::Spaces, Some((10, 10, false))),
+            ("1\t \"a\tb\"\tc", Delimiter::Tab, None),
+            // Within a cell a quote is a character.
+            ("a\"b,5\"\n", Delimiter::Comma, None),
+        ] {
+            assert_eq!(found(text, delimiter), expected, "{text:?}");
+        }
+    }
+
+    #[test]
     fn runs_are_collapsed_outside_quotes_only() {
         let collapsed = |text| prepare(text, Delimiter::Spaces).0.into_owned();
         assert_eq!(collapsed("  1 \t 2  \r\n\n 3\t4"), "1 2\r\n\n3 4");

@@ -424,6 +424,24 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_index_and_value_are_read() {
+        assert_eq!(plain("1 100000:1\n").unwrap().columns(), 100_000);
+        assert_eq!(plain("1 1:-1e300\n").unwrap().x().as_slice(), [-1e300]);
+    }
+
+    #[test]
+    fn the_start_of_a_file_tells_from_ten_rows_on() {
+        let rows = |n: usize| "1 1:1\n".repeat(n);
+        let start = |text: &str| super::is_libsvm(text, false, false);
+        assert_eq!(start(&rows(9)), None);
+        assert_eq!(start(&rows(10)), Some(true));
+        // A row that may go on is none.
+        assert_eq!(start(&(rows(9) + "1 1:1")), None);
+        assert_eq!(start("1,2\n"), Some(false));
+        assert_eq!(start(&(rows(10) + "1,2\n")), Some(true));
+    }
+
+    #[test]
     fn too_many_numbers_are_refused() {
         let text = "1 100000:1\n".repeat(2_685);
         let error = plain(&text).map(|d| d.rows()).unwrap_err();

@@ -173,7 +173,7 @@ pub(super) fn has_three_digits(cell: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Slip;
+    use super::{Slip, has_thousands, has_three_digits, one_unit, unit_of};
     use crate::data::read::csv;
     use crate::data::read::source::Input;
     use crate::data::{Missing, ReadOptions};
@@ -251,6 +251,45 @@ mod tests {
             ["9", "10", "1,001", "1,002", "1,003"],
         ] {
             assert_eq!(slip(&cells, ';'), None, "{cells:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_have_groups_of_three_digits_and_a_short_unit() {
+        for (text, unit) in [
+            ("$1,234", ""),
+            ("1.234.567", ""),
+            ("1'000'000", ""),
+            ("-5 %", ""),
+            ("12 kg", "kg"),
+            ("12abc", "abc"),
+            ("1,5", ""),
+        ] {
+            assert_eq!(unit_of(text), Some(unit), "{text}");
+        }
+        for text in ["", "abc", "1.234.5", "1,2,345", "12abcd", "12 k2", ",5", "5,", "kg 5"] {
+            assert_eq!(unit_of(text), None, "{text}");
+        }
+        assert!(one_unit(["1 kg", "2 kg", "3", "red"].into_iter()));
+        assert!(one_unit(["1", "2", "red"].into_iter()));
+        assert!(!one_unit(["1 kg", "2 g"].into_iter()));
+    }
+
+    #[test]
+    fn thousands_have_three_digits_after_one_to_three() {
+        for cell in ["1,000", "-999,999", "+12,345"] {
+            assert!(has_thousands(cell), "{cell}");
+        }
+        for cell in
+            ["0,998", "1234,000", "1,00", "1,0000", ",000", "1,00a", "a,000", "1000", "1,000,000"]
+        {
+            assert!(!has_thousands(cell), "{cell}");
+        }
+        for cell in ["999", "-100", "+100"] {
+            assert!(has_three_digits(cell), "{cell}");
+        }
+        for cell in ["99", "1000", "9.9", ""] {
+            assert!(!has_three_digits(cell), "{cell}");
         }
     }
 
