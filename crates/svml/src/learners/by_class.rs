@@ -36,15 +36,34 @@ impl RowsByClass {
     /// `margins` = W 1 + W' 1:  Q = X' diag(margins) X - X'(W X) - (W X)'X. // (d, d)
     pub fn contract(&self, w_x: &Matrix, margins: &[f64]) -> Matrix {
         let d = self.x.cols();
-        let mut right = Matrix::zeros(self.x.rows(), d);
+        let half = linalg::multiply(Block::from(&self.x).t(), (&self.half(w_x, margins)).into());
+        Matrix::from_fn(d, d, |i, j| half[(i, j)] + half[(j, i)])
+    }
+
+    /// H = diag(margins) X / 2 - W X, with which Q of [`RowsByClass::contract`] is X'H + H'X. // (n, d)
+    pub fn half(&self, w_x: &Matrix, margins: &[f64]) -> Matrix {
+        let mut half = Matrix::zeros(self.x.rows(), self.x.cols());
         for (i, margin) in margins.iter().enumerate() {
             let pairs = self.x.row(i).iter().zip(w_x.row(i));
-            for (out, (x, w_x)) in right.row_mut(i).iter_mut().zip(pairs) {
+            for (out, (x, w_x)) in half.row_mut(i).iter_mut().zip(pairs) {
                 *out = 0.5 * margin * x - w_x;
             }
         }
-        let half = linalg::multiply(Block::from(&self.x).t(), (&right).into());
-        Matrix::from_fn(d, d, |i, j| half[(i, j)] + half[(j, i)])
+        half
+    }
+
+    /// Whether products with X and H are less work than one with Q.
+    pub fn are_few(&self) -> bool {
+        self.x.rows() < self.x.cols()
+    }
+
+    /// L Q from H and z = X L', without Q: z'H + (H L')'X. // (r, d)
+    pub fn times_few(&self, l: &Matrix, z: &Matrix, half: &Matrix) -> Matrix {
+        let h = linalg::multiply(half.into(), Block::from(l).t());
+        let mut product = linalg::multiply(Block::from(z).t(), half.into());
+        let other = linalg::multiply(Block::from(&h).t(), (&self.x).into());
+        product.as_mut_slice().iter_mut().zip(other.as_slice()).for_each(|(p, o)| *p += o);
+        product
     }
 }
 

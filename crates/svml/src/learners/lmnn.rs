@@ -189,8 +189,7 @@ impl Objective for Descent<'_, '_, '_> {
         let (r, d) = self.shape;
         let l = Matrix::new(r, d, theta.to_vec())?;
         let evaluation = self.problem.evaluate(&l, self.width, self.log.watch())?;
-        let d_l = linalg::multiply((&l).into(), (&evaluation.q).into());
-        gradient.iter_mut().zip(d_l.as_slice()).for_each(|(g, d)| *g = 2.0 * d);
+        gradient.iter_mut().zip(evaluation.l_q.as_slice()).for_each(|(g, d)| *g = 2.0 * d);
         let value = evaluation.smoothed;
         self.last = Some((theta.to_vec(), evaluation));
         Ok(value)
@@ -248,6 +247,8 @@ pub struct LmnnProblem {
     targets: Vec<Vec<usize>>,
     /// A = sum_i w_i sum_j (x_i - x_j)(x_i - x_j)'. // (d, d)
     pull: Matrix,
+    /// H with A = X'H + H'X, where there are fewer rows than columns. // (n, d)
+    pull_half: Option<Matrix>,
     /// T such that T A T' is the identity: the eigenvectors of A whose eigenvalues are not zero, as rows,
     /// each divided by the square root of its eigenvalue. // (rank of A, d)
     whitener: Matrix,
@@ -261,6 +262,8 @@ pub struct LmnnValue {
     pub smoothed: f64,
     /// Derivative of the smoothed loss in M. // (d, d)
     pub q: Matrix,
+    /// L times it, half of the derivative in L. // (r, d)
+    pub l_q: Matrix,
     /// Sum of the a_t.
     dual: f64,
     /// Sum of delta a_t^2 / (2 mu w_i w_l): what the smoothing subtracts from the dual value.
@@ -308,6 +311,7 @@ impl LmnnProblem {
             }
         }
         let pull = rows.contract(&w_x, &margins);
+        let pull_half = rows.are_few().then(|| rows.half(&w_x, &margins));
         let pairs =
             targets.iter().enumerate().flat_map(|(i, all)| all.iter().map(move |j| (i, *j)));
         let pairs: Vec<(usize, usize)> = pairs.collect();
@@ -323,7 +327,7 @@ impl LmnnProblem {
                 what: "the squared differences of rows are not finite".to_owned(),
                 remedy: Remedy::RescaleColumn,
             })?;
-        Ok(Self { rows, mu, targets, pull, whitener })
+        Ok(Self { rows, mu, targets, pull, pull_half, whitener })
     }
 
     /// Loss, smoothed loss and derivative at L with a hinge smoothed over `width`.
@@ -372,12 +376,26 @@ impl LmnnProblem {
         }
         let mut q = self.rows.contract(&w_x, &sum.margins);
         q.as_mut_slice().iter_mut().zip(self.pull.as_slice()).for_each(|(q, a)| *q += a);
-        let lq = linalg::multiply(l.into(), (&self.pull).into());
-        let pull = dot(lq.as_slice(), l.as_slice());
+        watch.check()?;
+        let (l_q, pull) = match &self.pull_half {
+            Some(pull_half) => {
+                // The trace of L A L', which is twice that of z'H L'.
+                let h = linalg::multiply(pull_half.into(), Block::from(l).t());
+                let mut half = self.rows.half(&w_x, &sum.margins);
+                half.as_mut_slice().iter_mut().zip(pull_half.as_slice()).for_each(|(q, a)| *q += a);
+                (self.rows.times_few(l, &z, &half), 2.0 * dot(z.as_slice(), h.as_slice()))
+            }
+            None => {
+                let pulled = linalg::multiply_in_time(l, &self.pull, watch)?;
+                let pull = dot(pulled.as_slice(), l.as_slice());
+                (linalg::multiply_in_time(l, &q, watch)?, pull)
+            }
+        };
         Ok(LmnnValue {
             loss: pull + sum.loss,
             smoothed: pull + sum.smoothed,
             q,
+            l_q,
             dual: sum.dual,
             dual_smoothing: sum.dual_smoothing,
         })

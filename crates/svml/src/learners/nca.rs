@@ -226,8 +226,13 @@ impl NcaLoss {
             columns.iter_mut().zip(sums).for_each(|(column, sum)| *column += sum);
         }
         // Each row of W adds up to zero, so that W 1 + W' 1 is just the sums of the columns.
-        let q = self.rows.contract(&w_x, &columns);
-        let mut d_l = linalg::multiply(l.into(), (&q).into());
+        let mut d_l = match self.rows.are_few() {
+            true => self.rows.times_few(l, &z, &self.rows.half(&w_x, &columns)),
+            false => {
+                let q = self.rows.contract(&w_x, &columns);
+                linalg::multiply_in_time(l, &q, watch)?
+            }
+        };
         d_l.as_mut_slice().iter_mut().for_each(|v| *v *= 2.0);
         Ok((value, d_l))
     }

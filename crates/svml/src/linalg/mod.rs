@@ -113,6 +113,21 @@ pub(crate) fn multiply(a: Block<'_>, b: Block<'_>) -> Matrix {
     out
 }
 
+/// `a b`, in pieces where it takes long, between which the clock is looked at.
+pub(crate) fn multiply_in_time(a: &Matrix, b: &Matrix, watch: &Watch) -> Result<Matrix> {
+    /// Products of numbers in a piece: some tenths of a second.
+    const PIECE: usize = 1 << 30;
+    let mut out = Matrix::zeros(a.rows(), b.cols());
+    let stride = out.cols();
+    let rows = (PIECE / (a.cols() * b.cols()).max(1)).max(1);
+    for (p, out) in out.as_mut_slice().chunks_mut((rows * stride).max(1)).enumerate() {
+        watch.check()?;
+        let count = out.len() / stride;
+        product(out, stride, 1.0, Block::rows(a, p * rows, count), b.into());
+    }
+    Ok(out)
+}
+
 /// The upper triangle of `a' a`, computed in parallel tiles; the entries below it are arbitrary.
 pub(crate) fn cross_product(a: &Matrix) -> Matrix {
     const TILE: usize = 128;
