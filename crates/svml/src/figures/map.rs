@@ -23,8 +23,9 @@ use crate::multiclass::{decide, vote};
 
 /// Columns and rows of the grid on which the decision is known.
 const GRID: (usize, usize) = (141, 111);
-/// Every how many columns and rows of it means over rows are computed; between these they are interpolated.
-const COARSE: usize = 2;
+/// Every how many columns and rows of it means over rows are computed; between these they are interpolated. The first that is
+/// not too much work, or the last.
+const COARSE: [usize; 3] = [2, 5, 10];
 /// Most rows that are drawn.
 const SHOWN: usize = 1500;
 /// Room beside the outermost rows, as a share of the axis.
@@ -33,6 +34,10 @@ const MARGIN: f64 = 0.07;
 /// that.
 const AROUND: usize = 12;
 const MOST_TERMS: usize = 400_000_000;
+/// The least rows around a place, and most numbers that all rows have which are moved: with very many columns fewer rows and
+/// fewer places have to do.
+const LEAST_AROUND: usize = 3;
+const MOST_NUMBERS: usize = 300_000_000;
 /// Fewer support vectors than this share of the rows that are drawn are ringed.
 const FEW: f64 = 1.0 / 3.0;
 /// How the directions are called.
@@ -374,11 +379,22 @@ fn decision(
         let outputs = moved.outputs(svms, &grid, &vec![0; grid.rows()]);
         return Ok(Some(vote(&outputs, classes)));
     }
-    let coarse = grid(x_range, y_range, basis.flat, COARSE);
+    let every = coarseness(u.cols());
+    let coarse = grid(x_range, y_range, basis.flat, every);
     let moved = Moved { basis, u, places };
     let scale = [x_range, y_range].map(|[low, high]| 1.0 / (high - low));
     let outputs = mean_around(svms, &moved, &coarse, scale);
-    Ok(Some(vote(&interpolated(&outputs), classes)))
+    Ok(Some(vote(&interpolated(&outputs, every), classes)))
+}
+
+/// Every how many places of the grid means are computed over rows of so many columns.
+fn coarseness(columns: usize) -> usize {
+    let numbers = |every: &usize| {
+        let [across, up] = [GRID.0, GRID.1].map(|n| (n - 1) / every + 1);
+        (across * up * LEAST_AROUND).saturating_mul(columns)
+    };
+    let affordable = COARSE.into_iter().find(|every| numbers(every) <= MOST_NUMBERS);
+    affordable.unwrap_or(COARSE[COARSE.len() - 1])
 }
 
 /// Rows that are moved within the plane of the map.
@@ -437,7 +453,9 @@ fn mean_around(svms: &SvmClassifier, moved: &Moved<'_>, grid: &Matrix, scale: [f
     let terms = grid.rows() * svms.support.rows().max(1) * svms.members.len();
     let step = moved.u.rows().div_ceil(SHOWN).max(1);
     let rows: Vec<usize> = (0..moved.u.rows()).step_by(step).collect();
-    let many = (MOST_TERMS / terms.max(1)).clamp(3, AROUND).min(rows.len());
+    let numbers = grid.rows().saturating_mul(moved.u.cols());
+    let many = (MOST_TERMS / terms.max(1)).min(MOST_NUMBERS / numbers.max(1));
+    let many = many.clamp(LEAST_AROUND, AROUND).min(rows.len());
     // The nearest rows of each place with their weights, on the map as it is drawn.
     let nearest: Vec<Vec<(usize, f64)>> = (0..grid.rows())
         .into_par_iter()
@@ -483,15 +501,15 @@ fn mean_around(svms: &SvmClassifier, moved: &Moved<'_>, grid: &Matrix, scale: [f
 }
 
 /// Values on the whole grid from those on every so many of its places.
-fn interpolated(coarse: &Matrix) -> Matrix {
+fn interpolated(coarse: &Matrix, every: usize) -> Matrix {
     let (columns, rows) = GRID;
-    let known = (columns - 1) / COARSE + 1;
+    let known = (columns - 1) / every + 1;
     Matrix::from_fn(rows * columns, coarse.cols(), |k, p| {
         let (c, r) = (k % columns, k / columns);
-        let share = |at: usize| (at % COARSE) as f64 / COARSE as f64;
+        let share = |at: usize| (at % every) as f64 / every as f64;
         let (right, up) = (share(c), share(r));
         let at = |c: usize, r: usize| coarse[(r * known + c, p)];
-        let (c0, r0) = (c / COARSE, r / COARSE);
+        let (c0, r0) = (c / every, r / every);
         let (c1, r1) = (c0 + usize::from(right > 0.0), r0 + usize::from(up > 0.0));
         let low = at(c0, r0) + right * (at(c1, r0) - at(c0, r0));
         low + up * (at(c0, r1) + right * (at(c1, r1) - at(c0, r1)) - low)
@@ -745,18 +763,26 @@ mod tests {
     #[test]
     fn between_known_places_values_are_interpolated() {
         let (columns, rows) = GRID;
-        let known = (columns - 1) / COARSE + 1;
-        let value = |c: f64, r: f64| 3.0 * c - 2.0 * r + 1.0;
-        let count = known * ((rows - 1) / COARSE + 1);
-        let coarse = Matrix::from_fn(count, 1, |k, _| {
-            value((COARSE * (k % known)) as f64, (COARSE * (k / known)) as f64)
-        });
-        let all = interpolated(&coarse);
-        assert_eq!(all.rows(), rows * columns);
-        for k in 0..all.rows() {
-            let expected = value((k % columns) as f64, (k / columns) as f64);
-            assert!((all[(k, 0)] - expected).abs() < 1e-9);
+        for every in COARSE {
+            let known = (columns - 1) / every + 1;
+            let value = |c: f64, r: f64| 3.0 * c - 2.0 * r + 1.0;
+            let count = known * ((rows - 1) / every + 1);
+            let coarse = Matrix::from_fn(count, 1, |k, _| {
+                value((every * (k % known)) as f64, (every * (k / known)) as f64)
+            });
+            let all = interpolated(&coarse, every);
+            assert_eq!(all.rows(), rows * columns);
+            for k in 0..all.rows() {
+                let expected = value((k % columns) as f64, (k / columns) as f64);
+                assert!((all[(k, 0)] - expected).abs() < 1e-9);
+            }
         }
+    }
+
+    /// The picture of a model with very many columns is coarser, instead of taking minutes.
+    #[test]
+    fn very_many_columns_have_fewer_places() {
+        assert_eq!([10, 5_000, 30_000, 100_000, 1 << 60].map(coarseness), [2, 2, 5, 5, 10]);
     }
 
     #[test]
