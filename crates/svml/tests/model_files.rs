@@ -174,6 +174,41 @@ fn the_version_is_the_first_that_has_what_the_model_needs() {
     assert!(of_members().iter().any(|model| model.members().len() == 3));
 }
 
+/// Sparse data and constant columns: what most rows have is stored once.
+#[test]
+fn rows_that_are_mostly_the_same_take_few_bytes() {
+    // A word in each column, most rows having few; the last columns are constant.
+    let x = Matrix::from_fn(100, 3000, |i, k| match k {
+        0 | 1 => (i * (k + 3) % 11) as f64,
+        2000.. => -0.5,
+        _ => f64::from(u8::from((i * 13 + k * 7) % 101 == 0)),
+    });
+    let class: Vec<usize> = (0..100).map(|i| usize::from(i * 3 % 11 > 4)).collect();
+    let data = Dataset::new(x, &class).unwrap();
+    let methods = ["svml:form=diagonal,cross_fit=false", "knn:k=3", "pca:rank=2+none"];
+    for method in methods {
+        let mut model = Model::fit(&data, method.parse::<Method>().unwrap()).unwrap();
+        if model.is_classifier() {
+            let bytes = model.to_bytes().unwrap();
+            assert_eq!(bytes[8], 8, "{method}");
+            let rows = 8 * 3000 * model.support_rows().len();
+            assert!(bytes.len() < rows / 2, "{method}: {} bytes, {rows} of rows", bytes.len());
+            let loaded = Model::from_bytes(&bytes).unwrap();
+            assert_same(&model, &loaded);
+            assert!(loaded.to_bytes().unwrap() == bytes, "{method}");
+        }
+        model.keep_rows(data.x(), data.y()).unwrap();
+        let bytes = model.to_bytes().unwrap();
+        assert_eq!(bytes[8], 8, "{method}");
+        let loaded = Model::from_bytes(&bytes).unwrap();
+        assert!(loaded.to_bytes().unwrap() == bytes, "{method}");
+        if !model.members().is_empty() {
+            let alike = |model: &Model| model.alike(data.x(), 2).unwrap();
+            assert_eq!(alike(&loaded), alike(&model), "{method}");
+        }
+    }
+}
+
 /// Weights of classes need a version of their own, because programs that do not know them would give other
 /// probabilities; decision values are the same with them and without. Weights that are all the same need nothing.
 #[test]

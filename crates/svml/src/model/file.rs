@@ -7,12 +7,12 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::explain::KeptRows;
 use super::neighbours::Neighbours;
+use super::sparse_rows;
 use super::{Classifier, Member, Model, Report, SvmClassifier};
 use crate::data::prepare::MAX_CLASSES;
 use crate::data::{LIMIT, MAX_INPUT_BYTES, Scaler, Schema, listed};
@@ -40,8 +40,10 @@ const MEMBERS_VERSION: u32 = 6;
 /// The version of one of the others with further parts, which programs that do not know them must not leave out: the
 /// weights of classes that probabilities are corrected for, and training rows that are kept.
 const EXTRAS_VERSION: u32 = 7;
+/// The version of one of the others whose rows are mostly the same: see `sparse_rows`.
+const SPARSE_VERSION: u32 = 8;
 /// The latest version.
-const LATEST: u32 = EXTRAS_VERSION;
+const LATEST: u32 = SPARSE_VERSION;
 /// Most members, and most columns of members whose mean has a matrix of columns times columns: a file of a few kilobytes
 /// must not ask for gigabytes.
 const MOST_MEMBERS: usize = 100;
@@ -120,11 +122,12 @@ fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<f6
             Ok(vec![value as f64])
         }
 
+        // A zero takes two bytes of a file and eight in memory.
         fn visit_seq<A: SeqAccess<'de>>(
             self,
             values: A,
         ) -> std::result::Result<Vec<f64>, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(values))
+            at_most(MAX_CLASSES * (MAX_CLASSES - 1) / 2, "offsets", values)
         }
     }
 
@@ -144,20 +147,29 @@ fn few_classes<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<St
 
         fn visit_seq<A: SeqAccess<'de>>(
             self,
-            mut names: A,
+            names: A,
         ) -> std::result::Result<Vec<String>, A::Error> {
-            let mut classes = Vec::new();
-            while let Some(name) = names.next_element()? {
-                if classes.len() == MAX_CLASSES {
-                    return Err(A::Error::custom(format!("more than {MAX_CLASSES} classes")));
-                }
-                classes.push(name);
-            }
-            Ok(classes)
+            at_most(MAX_CLASSES, "classes", names)
         }
     }
 
     from.deserialize_seq(Few)
+}
+
+/// A list that cannot be longer than this.
+fn at_most<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(
+    most: usize,
+    what: &str,
+    mut values: A,
+) -> std::result::Result<Vec<T>, A::Error> {
+    let mut list = Vec::new();
+    while let Some(value) = values.next_element()? {
+        if list.len() == most {
+            return Err(A::Error::custom(format!("more than {most} {what}")));
+        }
+        list.push(value);
+    }
+    Ok(list)
 }
 
 pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
@@ -194,7 +206,11 @@ pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
         report: model.report.clone(),
         members: stored,
     };
+    let kept = model.kept.as_ref().map(|kept| &kept.x);
+    let rows: Vec<&Matrix> = [model.support_vectors()].into_iter().chain(kept).collect();
+    let common = sparse_rows::common_row(&rows);
     let version = match &model.classifier {
+        _ if common.is_some() => SPARSE_VERSION,
         _ if header.class_weights.is_some() || header.kept_classes.is_some() => EXTRAS_VERSION,
         Classifier::None => METRIC_VERSION,
         Classifier::Neighbours(_) => NEIGHBOURS_VERSION,
@@ -214,19 +230,24 @@ pub(super) fn to_bytes(model: &Model) -> Result<Vec<u8>> {
     bytes.extend(version.to_le_bytes());
     bytes.extend((header.len() as u64).to_le_bytes());
     bytes.extend(&header);
-    let mut write = |array: &[f64]| array.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+    let write = |array: &[f64], bytes: &mut Vec<u8>| {
+        array.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+    };
+    let write_rows = |rows: &Matrix, bytes: &mut Vec<u8>| match &common {
+        Some(common) => sparse_rows::write(rows, common, bytes),
+        None => write(rows.as_slice(), bytes),
+    };
     match members.is_empty() {
-        true => write(model.metric.values()),
-        false => members.iter().for_each(|member| write(member.metric.values())),
+        true => write(model.metric.values(), &mut bytes),
+        false => members.iter().for_each(|member| write(member.metric.values(), &mut bytes)),
     }
-    write(model.support_vectors().as_slice());
-    members.iter().for_each(|member| write(member.beta().as_slice()));
+    common.iter().for_each(|common| write(common, &mut bytes));
+    write_rows(model.support_vectors(), &mut bytes);
+    members.iter().for_each(|member| write(member.beta().as_slice(), &mut bytes));
     if let Classifier::Neighbours(neighbours) = &model.classifier {
-        write(&neighbours.weight);
+        write(&neighbours.weight, &mut bytes);
     }
-    if let Some(kept) = &model.kept {
-        write(kept.x.as_slice());
-    }
+    kept.into_iter().for_each(|kept| write_rows(kept, &mut bytes));
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     Ok(bytes)
 }
@@ -293,7 +314,9 @@ pub(super) fn from_bytes(bytes: &[u8]) -> Result<Model> {
     // Names in messages of the schema may be as long as the file.
     assemble(version, header, arrays).map_err(|error| match error {
         Error::ModelFile(message) => bad(message),
-        error => error,
+        error @ Error::TooLarge { .. } => error,
+        // Whatever else its parts are refused for, it is the file that is wrong, not the use of the program.
+        error => bad(error.what()),
     })
 }
 
@@ -363,7 +386,6 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
     if header.report.best >= steps.max(1) {
         return Err(bad(format!("best step {} of {steps}", header.report.best)));
     }
-    // The product of sizes that the header names must be what is there.
     let per_row = match kind {
         Kind::Neighbours(_) => Some(1),
         _ => (classes - 1).checked_mul(members.len()),
@@ -379,47 +401,93 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
     }
     let metrics =
         members.iter().try_fold(0_usize, |sum, m| sum.checked_add(checked_len(m.form, d)?));
-    let expected = (d.checked_mul(n))
-        .zip(per_row.and_then(|per_row| per_row.checked_mul(n)))
+    let last = per_row.and_then(|per_row| per_row.checked_mul(n));
+    let expected = (d.checked_mul(n).zip(last))
         .and_then(|(support, last)| support.checked_add(last))
         .and_then(|sum| sum.checked_add(metrics?))
         .and_then(|sum| sum.checked_add(d.checked_mul(kept)?));
-    if !arrays.len().is_multiple_of(8) || expected != Some(arrays.len() / 8) {
-        return Err(bad(format!(
+    let misfit = || {
+        bad(format!(
             "{} bytes of arrays do not fit {n} support vectors with {d} features in {classes} classes",
             arrays.len()
-        )));
-    }
-    let numbers: Vec<f64> =
-        arrays.chunks_exact(8).map(|chunk| f64::from_le_bytes(array(chunk))).collect();
-    // Those of tables are no larger, and differences of the largest floating-point numbers are no numbers.
-    let fits = |v: &&f64| v.abs() <= LIMIT;
-    if let Some(value) = numbers.iter().find(|v| !fits(v)) {
-        return Err(bad(format!("an array holds {value:e}, beyond +-{LIMIT:e}")));
-    }
-    let mut rest = numbers.as_slice();
-    let mut take = |count: usize| {
-        let (taken, left) = rest.split_at(count);
-        rest = left;
-        taken
+        ))
     };
+    // The product of sizes that the header names must be what is there. Rows that are mostly the same take fewer bytes, and
+    // how many is found out on the way.
+    let is_sparse = version == SPARSE_VERSION;
+    let least = (n.checked_add(kept))
+        .and_then(|rows| sparse_rows::least(rows, d)?.checked_add(last?)?.checked_add(metrics?));
+    let there = arrays.len() / 8;
+    let fits = match is_sparse {
+        true => least.is_some_and(|least| least <= there),
+        false => expected == Some(there),
+    };
+    if !fits || !arrays.len().is_multiple_of(8) {
+        return Err(misfit());
+    }
+    // The rows once more as they are standardised, and as each member maps them.
+    let mapped = members.iter().map(|m| m.form.rows(d)).fold(d, usize::saturating_add);
+    let numbers = expected.unwrap_or(usize::MAX).saturating_add(mapped.saturating_mul(n));
+    memory::room_for(numbers.saturating_mul(8), "the numbers of the model")?;
+    let mut rest = Arrays { bytes: arrays, misfit: &misfit };
     let metrics: Vec<Metric> = (members.iter())
-        .map(|member| Metric::new(member.form, d, take(member.form.len(d)).to_vec()))
+        .map(|member| Metric::new(member.form, d, rest.take(member.form.len(d))?))
         .collect::<Result<_>>()?;
-    let support = Matrix::new(n, d, take(n * d).to_vec())?;
-    let (last, kept_rows) = rest.split_at(rest.len() - d * kept);
+    let common = if is_sparse { Some(rest.take(d)?) } else { None };
+    let support = rest.rows(n, d, common.as_deref())?;
+    let last = rest.take(last.unwrap_or(usize::MAX))?;
     let kept_rows = match &header.kept_classes {
         Some(class) => {
-            Some(KeptRows { x: Matrix::new(kept, d, kept_rows.to_vec())?, class: class.clone() })
+            Some(KeptRows { x: rest.rows(kept, d, common.as_deref())?, class: class.clone() })
         }
         None => None,
     };
+    if !rest.bytes.is_empty() {
+        return Err(misfit());
+    }
     let metric = Metric::mean(members.iter().map(|member| member.weight).zip(&metrics))?;
     let stored = Stored { version, kind, header: &header, members, metrics };
-    let classifier = stored.classifier(support, last)?;
+    let classifier = stored.classifier(support, &last)?;
     let Header { schema, classes, scaler, report, .. } = header;
     let device = Device::Auto;
     Ok(Model { schema, classes, scaler, metric, classifier, report, kept: kept_rows, device })
+}
+
+/// What is left of the arrays of a file.
+struct Arrays<'a, F> {
+    bytes: &'a [u8],
+    /// The error where they are too short.
+    misfit: &'a F,
+}
+
+impl<F: Fn() -> Error> Arrays<'_, F> {
+    /// The next numbers.
+    fn take(&mut self, count: usize) -> Result<Vec<f64>> {
+        let split = count.checked_mul(8).and_then(|bytes| self.bytes.split_at_checked(bytes));
+        let (taken, left) = split.ok_or_else(self.misfit)?;
+        self.bytes = left;
+        let numbers: Vec<f64> =
+            taken.chunks_exact(8).map(|chunk| f64::from_le_bytes(array(chunk))).collect();
+        // Those of tables are no larger, and differences of the largest floating-point numbers are no numbers.
+        let fits = |v: &&f64| v.abs() <= LIMIT;
+        match numbers.iter().find(|v| !fits(v)) {
+            Some(value) => Err(bad(format!("an array holds {value:e}, beyond +-{LIMIT:e}"))),
+            None => Ok(numbers),
+        }
+    }
+
+    /// The next rows, given what most of them have in common where they are stored so.
+    fn rows(&mut self, rows: usize, columns: usize, common: Option<&[f64]>) -> Result<Matrix> {
+        match common {
+            Some(common) => {
+                sparse_rows::read(&mut self.bytes, rows, common)?.ok_or_else(self.misfit)
+            }
+            None => {
+                let numbers = self.take(rows.checked_mul(columns).unwrap_or(usize::MAX))?;
+                Matrix::new(rows, columns, numbers)
+            }
+        }
+    }
 }
 
 /// Checks what the header says of each member.

@@ -10,6 +10,7 @@ mod measure;
 mod neighbours;
 mod remarks;
 mod report;
+mod sparse_rows;
 mod svms;
 mod threshold;
 
