@@ -183,6 +183,12 @@ pub fn step(step: &Step) -> String {
     format!("{loss}, validation error {}{stopping}", percent(svml.valid_error))
 }
 
+/// A number of things, of which there may be one.
+pub fn counted(count: usize, name: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {name}{plural}")
+}
+
 /// What was learned, in a few sentences.
 pub fn summary(model: &Model, seconds: f64) -> String {
     let report = model.report();
@@ -211,8 +217,11 @@ pub fn summary(model: &Model, seconds: f64) -> String {
     };
     text.push_str(&svms(model));
     text.push_str(&learning(model));
-    if let Some(landmarks) = &report.landmarks {
+    if report.left_out_for_time() {
         // Writing to a string cannot fail.
+        let _ = writeln!(text, "{CUT_SHORT}.");
+    }
+    if let Some(landmarks) = &report.landmarks {
         let _ = writeln!(text, "How it was computed: {landmarks}.");
     }
     if report.used_card() {
@@ -280,6 +289,10 @@ fn guessing(honest: &Honest) -> String {
     format!("guessing the most frequent class: {}", percent(honest.guessing))
 }
 
+/// What to say where learning ended by itself, but not all was done.
+const CUT_SHORT: &str =
+    "Parts of the fit were left out for lack of time: a longer --time-limit may give another model";
+
 /// What to say of an error that guessing has as well.
 const NO_BETTER: &str = "That is no better than guessing, to within three standard errors: do not rely on the predicted classes.";
 
@@ -291,10 +304,13 @@ fn learning(model: &Model) -> String {
     };
     let why = report.stop.map_or(String::new(), |stop| format!("; learning ended because {stop}"));
     let Some(svml) = &step.svml else {
-        return format!("The metric was learned in {} steps{why}.\n", last.iteration);
+        return format!("The metric was learned in {}{why}.\n", counted(last.iteration, "step"));
     };
     if is_mean(model) || !matches!(report.method, Method::Svml(_)) {
-        return format!("There were {} steps in all{why}.\n", last.iteration);
+        return match last.iteration {
+            1 => format!("There was 1 step in all{why}.\n"),
+            steps => format!("There were {steps} steps in all{why}.\n"),
+        };
     }
     let kept = format!("Step {} of {} was kept{why}.\n", step.iteration, last.iteration);
     // The metric was learned on validation rows: their error is not said where there is a better one.
@@ -389,7 +405,8 @@ pub fn details(model: &Model, file: &str, by_feature: bool) -> String {
     };
     line("Model", file);
     line("Method", &method(report));
-    line("Trained on", &format!("{} rows, {} features", report.rows, model.schema().width()));
+    let features = counted(model.schema().width(), "feature");
+    line("Trained on", &format!("{}, {features}", counted(report.rows, "row")));
     if let Some(columns) = left_out(model) {
         line("Left out", &columns);
     }
@@ -401,6 +418,9 @@ pub fn details(model: &Model, file: &str, by_feature: bool) -> String {
         line("Computed", &landmarks.to_string());
     }
     line("Device", &name(&report.device));
+    if report.left_out_for_time() {
+        line("Cut short", CUT_SHORT);
+    }
     if !report.refitted {
         line("Trained in part", "the SVM was trained on part of the rows only");
     }
@@ -482,8 +502,8 @@ fn learning_lines(model: &Model) -> Vec<(&'static str, String)> {
     };
     let why = report.stop.map_or(String::new(), |stop| format!("; learning ended because {stop}"));
     let Some(svml) = &step.svml else {
-        let (steps, loss) = (last.iteration, digits(last.loss));
-        return vec![("Learning", format!("{steps} steps, loss {loss}{why}"))];
+        let (steps, loss) = (counted(last.iteration, "step"), digits(last.loss));
+        return vec![("Learning", format!("{steps}, loss {loss}{why}"))];
     };
     let stages = report.stages();
     let one = matches!(report.method, Method::Svml(_)) && !is_mean(model);
@@ -491,7 +511,7 @@ fn learning_lines(model: &Model) -> Vec<(&'static str, String)> {
         true => {
             ("Learning", format!("step {} of {} was kept{why}", step.iteration, last.iteration))
         }
-        false => ("Learning", format!("{} steps in all{why}", last.iteration)),
+        false => ("Learning", format!("{} in all{why}", counted(last.iteration, "step"))),
     }];
     if stages.len() > 1 {
         let of = |s: &Stage| format!("{} {} to {}", stage_name(s), s.first, s.last);
@@ -642,6 +662,7 @@ pub fn as_json(model: &Model) -> Value {
         "best_step": report.best,
         "steps": report.trace,
         "stop": report.stop,
+        "cut_short": report.cut_short,
         "refitted": report.refitted,
         "residual": report.residual,
         "device": report.device,

@@ -77,7 +77,9 @@ impl Model {
         );
         // What was computed without memory for all of it is no result.
         run.watch().check_memory()?;
-        fitted.map(|model| model.computed_by(run.watch()))
+        let mut model = fitted?.computed_by(run.watch());
+        model.report.cut_short = run.is_cut_short();
+        Ok(model)
     }
 
     /// The model, which says where it was computed, and predicts on the same device.
@@ -170,7 +172,8 @@ impl Model {
         let constant = constant_columns(&scaler, &data.schema().encoded_names());
         let warnings = constant.into_iter().chain(learned.warnings.clone()).collect();
         let method = Method::metric(ItmlOfPairs(*itml));
-        let report = Report::of_pairs(method, n, &learned, warnings);
+        let cut_short = run.is_cut_short();
+        let report = Report { cut_short, ..Report::of_pairs(method, n, &learned, warnings) };
         let model = Self {
             schema: data.schema().clone(),
             classes: data.classes().to_vec(),

@@ -39,6 +39,10 @@ pub struct Report {
     pub best: usize,
     /// Why learning ended.
     pub stop: Option<Stop>,
+    /// Whether the fit was ended, or anything of it left out, for lack of time or by an interrupt, whatever learning ended
+    /// by: more time may give another model.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
     /// Whether the SVMs were trained on all rows, or only on a part of them.
     pub refitted: bool,
     /// Worst violation of the optimality conditions of any SVM, in units of the margin.
@@ -124,6 +128,7 @@ impl Report {
             landmarks: None,
             best: 0,
             stop: None,
+            cut_short: false,
             refitted: true,
             residual: 0.0,
             device: processor(),
@@ -163,6 +168,7 @@ impl Report {
             landmarks: None,
             best: learned.best,
             stop: Some(learned.stop),
+            cut_short: false,
             refitted: true,
             residual: 0.0,
             device: processor(),
@@ -173,6 +179,12 @@ impl Report {
     /// Whether any part of the fit was computed on a card.
     pub fn used_card(&self) -> bool {
         !is_processor(&self.device)
+    }
+
+    /// Whether parts of the fit were left out for lack of time although learning ended by itself, so that
+    /// [`Report::stop`] does not tell.
+    pub fn left_out_for_time(&self) -> bool {
+        self.cut_short && !self.stop.is_some_and(Stop::is_early)
     }
 
     /// The step of the trace that was kept.
@@ -220,6 +232,8 @@ struct StoredReport {
     learning: Vec<Step>,
     best: usize,
     stop: Option<Stop>,
+    #[serde(default)]
+    cut_short: bool,
     refitted: bool,
     residual: f64,
     #[serde(default = "processor")]
@@ -237,6 +251,7 @@ impl From<StoredReport> for Report {
             landmarks,
             best,
             stop,
+            cut_short,
             refitted,
             residual,
             device,
@@ -258,6 +273,7 @@ impl From<StoredReport> for Report {
             landmarks,
             best,
             stop,
+            cut_short,
             refitted,
             residual,
             device,
@@ -294,9 +310,43 @@ impl fmt::Display for Report {
                 last.iteration
             )?;
         }
+        if self.left_out_for_time() {
+            writeln!(f, "  parts of the fit were left out for lack of time")?;
+        }
         for warning in &self.warnings {
             writeln!(f, "  warning: {warning}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Generator;
+    use crate::model::Model;
+    use crate::run::Run;
+
+    /// What was left out is on record even where learning itself came to its end, and files that know nothing of it say no.
+    #[test]
+    fn a_fit_that_was_cut_short_says_so() {
+        let data = Generator { rows: 60, ..Generator::default() }.generate().unwrap().data;
+        let params = Svml { form: Form::Sphere.into(), ..Svml::default() };
+        let whole = Model::fit(&data, params.clone()).unwrap();
+        assert!(!whole.report().cut_short && !whole.report().left_out_for_time());
+        let header = serde_json::to_string(whole.report()).unwrap();
+        assert!(!header.contains("cut_short"));
+
+        let mut run = Run::new().observer(|_| std::ops::ControlFlow::Break(()));
+        let model = Model::fit_with(&data, params, &mut run).unwrap();
+        assert!(model.report().cut_short);
+        // That is said by `stop` already.
+        assert!(!model.report().left_out_for_time());
+        let loaded = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert!(loaded.report().cut_short);
+
+        let report = Report { stop: Some(Stop::Tolerance), ..model.report().clone() };
+        assert!(report.left_out_for_time() && report.to_string().contains("lack of time"));
+        assert!(!whole.report().to_string().contains("lack of time"));
     }
 }
