@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use svml::data::{Categories, Delimiter, Format, Missing};
 use svml::{ClassWeight, Criterion, Device, FormChoice, Goal, Kernel, LandmarkChoice, Measure};
 
 use crate::method::{self, MethodArg, MethodList};
+use crate::names::file;
 
 /// A support vector machine that learns its own metric.
 ///
@@ -84,7 +85,7 @@ pub enum Command {
     /// Write the manual pages
     Man {
         /// Folder for the pages; without it the main page goes to standard output
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
         dir: Option<PathBuf>,
     },
 }
@@ -104,7 +105,7 @@ pub struct Reading {
     pub no_header: bool,
     /// Folder of the paper's data sets, for DATA such as uci:credit [default: the environment variable SVML_DATA,
     /// otherwise the folder that `svml data fetch` uses]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
 }
 
@@ -236,7 +237,7 @@ pub struct Train {
     /// File that keeps what has been computed. If the command is killed, or the computer stops, the same command goes on
     /// where it was, and writes the same model to the bit. A kill loses what is being computed, such as one step; a power
     /// cut the last few seconds too. The file is removed once the model is written; it holds no rows
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file, value_hint = ValueHint::AnyPath)]
     pub checkpoint: Option<PathBuf>,
     /// File for a table of the steps of learning: loss and, for svml, kernel, form, errors, C and support vectors
     #[arg(long, value_name = "FILE")]
@@ -392,7 +393,7 @@ pub struct Compare {
     pub learning: Learning,
     /// File that keeps the measures and times of fits that are done. If the command is killed, the same command goes on
     /// with the fit that it was at. The file is removed at the end
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file, value_hint = ValueHint::AnyPath)]
     pub checkpoint: Option<PathBuf>,
     /// Print as JSON, with errors as fractions
     #[arg(long)]
@@ -588,7 +589,7 @@ pub enum Data {
     /// List the data sets and say which are there
     List {
         /// Folder of the data sets [default: the environment variable SVML_DATA, otherwise a folder of your account]
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
         dir: Option<PathBuf>,
         /// Print as JSON
         #[arg(long)]
@@ -600,7 +601,7 @@ pub enum Data {
         #[arg(required = true)]
         names: Vec<String>,
         /// Folder of the data sets [default: the environment variable SVML_DATA, otherwise a folder of your account]
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
         dir: Option<PathBuf>,
     },
 }
@@ -609,7 +610,7 @@ pub enum Data {
 #[derive(Args, Clone, Debug)]
 pub struct Demo {
     /// Folder for data, model and pictures
-    #[arg(long, default_value = "svml-demo", value_name = "DIR")]
+    #[arg(long, default_value = "svml-demo", value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
     pub out: PathBuf,
 }
 

@@ -12,6 +12,7 @@ use svml::{Activity, Standing};
 
 use crate::args::Global;
 use crate::failure::{Failure, Outcome};
+use crate::names::is_carrier;
 
 /// Where messages go, and the flag that Ctrl-C raises.
 #[derive(Clone)]
@@ -338,9 +339,9 @@ impl Drop for Progress {
 }
 
 /// A text without characters that a terminal would obey: names of classes and columns come from files, and these from
-/// anywhere. Lines and tabs stay.
+/// anywhere. Lines and tabs stay. Bytes of names of files that are no text are replaced too.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| is_control(c) && !matches!(c, '\n' | '\t');
+    let obeyed = |c: char| is_carrier(c) || is_control(c) && !matches!(c, '\n' | '\t');
     match text.contains(obeyed) {
         true => text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect(),
         false => Cow::Borrowed(text),
@@ -360,7 +361,33 @@ pub fn print_bytes(bytes: &[u8]) -> Outcome {
     }
 }
 
+/// Whether standard output was closed when the program was started.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Looks whether standard output is closed, which can only be seen before `main` begins.
+#[cfg(target_os = "linux")]
+pub fn look_at_standard_output() {
+    use std::os::fd::AsFd;
+    /// The error of the system for a file that is not open.
+    const EBADF: i32 = 9;
+    let copy = std::io::stdout().as_fd().try_clone_to_owned();
+    let closed = copy.is_err_and(|error| error.raw_os_error() == Some(EBADF));
+    CLOSED.store(closed, Ordering::Relaxed);
+}
+
+/// Refuses a standard output on which everything would be lost.
+pub fn check_open() -> Outcome {
+    match CLOSED.load(Ordering::Relaxed) {
+        true => Err(Failure::Runtime(
+            "standard output is closed, and what belongs there is lost; open it, or write to a file with -o"
+                .to_owned(),
+        )),
+        false => Ok(()),
+    }
+}
+
 fn write_all(bytes: &[u8]) -> Outcome {
+    check_open()?;
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),

@@ -12,6 +12,7 @@ use svml_plot::Picture;
 use crate::args::{ModelAndRows, Reading, TrainingData};
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
+use crate::names;
 
 /// Stands for standard input and output.
 const STREAM: &str = "-";
@@ -209,7 +210,7 @@ fn read<T>(
             Input::of_reader(std::io::stdin().lock()).map_err(|e| stream_failed(&name, e))?;
         (name, input)
     } else {
-        let path = Path::new(data);
+        let path = &names::path(data);
         if path.is_dir() {
             return Err(Failure::Runtime(format!("{data}: this is a folder; name a file")));
         }
@@ -246,7 +247,7 @@ fn file_failed(name: &str, error: Error) -> Failure {
         Error::Io { source, .. } => {
             let named_wrong = matches!(source.kind(), NotFound | PermissionDenied);
             let way_out = if named_wrong { "check the name" } else { "check the file" };
-            Failure::io(Path::new(name), &source, way_out)
+            Failure::io(&names::path(name), &source, way_out)
         }
         other => Failure::with_file(name, other),
     }
@@ -269,7 +270,7 @@ pub fn text(data: &str) -> Result<(String, String), Failure> {
         let text = read_text(std::io::stdin().lock()).map_err(|e| stream_failed(&name, e))?;
         return Ok((name, text));
     }
-    let path = Path::new(data);
+    let path = &names::path(data);
     let open = fs::File::open(path).map_err(|e| Failure::io(path, &e, "check the name"))?;
     if path.is_dir() {
         return Err(Failure::Runtime(format!("{data}: this is a folder; name a file")));
@@ -283,7 +284,7 @@ pub fn model(name: &str) -> Result<Model, Failure> {
     let way_out = "give a model file, made by svml train DATA -o MODEL";
     let read = match name {
         STREAM => Model::from_reader(std::io::stdin().lock()),
-        name => Model::load(name),
+        name => Model::load(names::path(name)),
     };
     read.map_err(|e| match e {
         Error::ModelFile(why) => {
@@ -353,8 +354,10 @@ pub fn write(name: &str, bytes: &[u8]) -> Outcome {
 pub fn write_all(results: &[(&str, &[u8])]) -> Outcome {
     let (streams, files): (Vec<_>, Vec<_>) =
         results.iter().copied().partition(|(name, _)| *name == STREAM);
+    let files: Vec<(PathBuf, &[u8])> =
+        files.into_iter().map(|(name, bytes)| (names::path(name), bytes)).collect();
     let files: Vec<(&Path, &[u8])> =
-        files.into_iter().map(|(name, bytes)| (Path::new(name), bytes)).collect();
+        files.iter().map(|(path, bytes)| (path.as_path(), *bytes)).collect();
     write_together(&files).map_err(not_written)?;
     streams.into_iter().try_for_each(|(_, bytes)| console::print_bytes(bytes))
 }
@@ -363,7 +366,7 @@ pub fn write_all(results: &[(&str, &[u8])]) -> Outcome {
 pub fn check_writable(name: &str) -> Outcome {
     match name {
         STREAM => Ok(()),
-        name => svml::internals::check_writable(Path::new(name)).map_err(not_written),
+        name => svml::internals::check_writable(&names::path(name)).map_err(not_written),
     }
 }
 
@@ -387,10 +390,10 @@ fn not_written(error: Error) -> Failure {
 /// that the command line gives it, and that of its option or argument before it.
 pub fn check_apart(read: &[(&str, &str)], written: &[(&str, &str)]) -> Outcome {
     for (i, (option, name)) in written.iter().enumerate() {
-        let output = Place::of(Path::new(name));
+        let output = Place::of(&names::path(name));
         let input = |name: &str| match name {
             STREAM => Place::of(Path::new("/dev/stdin")),
-            name => Place::of(Path::new(name)),
+            name => Place::of(&names::path(name)),
         };
         if let Some((argument, _)) =
             read.iter().find(|(_, other)| *name != STREAM && input(other).is(&output))
@@ -399,9 +402,9 @@ pub fn check_apart(read: &[(&str, &str)], written: &[(&str, &str)]) -> Outcome {
                 "{option} {name}: this is the file that is read as {argument}, which would be lost; name another file"
             )));
         }
-        let same = |other: &str| other == *name || Place::of(Path::new(other)).is(&output);
+        let same = |other: &str| other == *name || Place::of(&names::path(other)).is(&output);
         if let Some((first, _)) = written[..i].iter().find(|(_, other)| same(other))
-            && !is_device(Path::new(name))
+            && !is_device(&names::path(name))
         {
             return Err(Failure::Usage(format!(
                 "{option} {name}: {first} is written there; name another file"
@@ -453,7 +456,7 @@ fn is_device(path: &Path) -> bool {
 /// Where a run that was interrupted writes instead of the file that it was asked for: beside it, if a file is there
 /// already, because that may be the whole result of an earlier run.
 pub fn for_interrupted(name: &str) -> String {
-    match name != STREAM && Path::new(name).is_file() {
+    match name != STREAM && names::path(name).is_file() {
         true => format!("{name}.interrupted"),
         false => name.to_owned(),
     }

@@ -3,7 +3,7 @@
 //!
 //! `args` has every option and its help, `command` one file for each command, `method` what is fitted and its
 //! parameters, `words` texts and tables about models, `files` what is read and written, `console` messages,
-//! progress and Ctrl-C, `failure` the ways to fail. Commands do not use each other.
+//! progress and Ctrl-C, `names` those of files that are no text, `failure` the ways to fail. Commands do not use each other.
 #![allow(clippy::print_stderr)]
 
 mod args;
@@ -12,6 +12,7 @@ mod console;
 mod failure;
 mod files;
 mod method;
+mod names;
 mod words;
 
 use std::ffi::OsString;
@@ -21,6 +22,8 @@ use clap::Parser;
 use svml::Model;
 
 use args::{Cli, Command};
+#[cfg(target_os = "linux")]
+pub use console::look_at_standard_output;
 use console::{Console, Signals};
 use failure::{Failure, Outcome};
 
@@ -28,23 +31,29 @@ use failure::{Failure, Outcome};
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // First of all, so that a signal never ends the program without a word.
     let signals = Signals::listen();
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::try_parse_from(arguments.into_iter().map(names::as_text)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors. A closed pipe is no reason to fail.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            if error.use_stderr() {
+                return ExitCode::from(2);
+            }
+            return console::check_open().map_or_else(ended_by, |()| ExitCode::SUCCESS);
         }
     };
     match signals.and_then(|signals| execute(&cli, signals)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if !matches!(failure, Failure::Closed) {
-                Console::error(&failure.to_string());
-            }
-            failure.code()
-        }
+        Err(failure) => ended_by(failure),
     }
+}
+
+/// Says why there is no result.
+fn ended_by(failure: Failure) -> ExitCode {
+    if !matches!(failure, Failure::Closed) {
+        Console::error(&failure.to_string());
+    }
+    failure.code()
 }
 
 /// Says what is wrong with arguments as far as they alone can tell: nothing is read but a file of parameters, and nothing is

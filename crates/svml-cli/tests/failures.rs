@@ -256,6 +256,18 @@ fn a_damaged_model_is_3() {
     }
 }
 
+/// A word for a missing value is no class, and the message says why.
+#[test]
+fn a_class_that_is_called_missing_is_3_and_says_why() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", "a,class\n1,x\n2,NA\n3,x\n4,NA\n");
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(3);
+    one_sentence(&run, &["line 3", "'NA', which cannot be the name of a class", "--missing drop"]);
+    sandbox.write("one.csv", "a,class\n1,x\n");
+    let run = sandbox.svml(&["train", "one.csv", "-o", "m"]).code(3);
+    assert!(run.err.contains("one.csv: 1 row, 1 feature column of numbers"), "{}", run.err);
+}
+
 #[test]
 fn what_is_not_there_is_1() {
     let sandbox = Sandbox::with_model();

@@ -62,6 +62,52 @@ fn a_closed_pipe_ends_quietly() {
     assert_eq!((status.code(), err.as_str()), (Some(0), ""));
 }
 
+/// Any bytes but zero can be the name of a file, and messages are text all the same.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_of_files_need_not_be_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::with_model();
+    let name = |bytes: &'static [u8]| OsStr::from_bytes(bytes);
+    let (table, model) = (name(b"caf\xe9.csv"), name(b"m\xe9.svml"));
+    std::fs::copy(sandbox.path("train.csv"), sandbox.folder().join(table)).unwrap();
+    let run = |args: &[&OsStr]| Run::from(sandbox.command(&[]).args(args).output().unwrap());
+    let word = OsStr::new;
+    let args = [word("train"), table, word("-o"), model, word("--form"), word("sphere")];
+    let checkpoint = [word("--checkpoint"), name(b"c\xe9")];
+    let trained = run(&[&args[..], &checkpoint].concat()).code(0);
+    assert!(trained.err.contains("caf\u{fffd}.csv: 200 rows"), "{}", trained.err);
+    assert!(trained.out.contains("svml show m\u{fffd}.svml"), "{}", trained.out);
+    let shown = run(&[word("show"), model]).code(0).out;
+    assert!(shown.contains("m\u{fffd}.svml"), "{shown}");
+    run(&[word("predict"), model, table, word("-o"), name(b"\xff.csv")]).code(0);
+    assert!(sandbox.folder().join(name(b"\xff.csv")).is_file());
+    let lost = run(&[word("predict"), model, table, word("-o"), table]).code(2);
+    assert!(lost.err.contains("would be lost"), "{}", lost.err);
+    let absent = run(&[word("show"), name(b"no\xe9")]).code(1);
+    assert!(absent.err.contains("no\u{fffd}: there is no such file"), "{}", absent.err);
+}
+
+/// A standard output that is closed from the start takes nothing, which is a failure as a full disk is one.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_standard_output_is_1() {
+    let sandbox = Sandbox::with_model();
+    let closed = |args: &str| {
+        let line = format!("exec '{}' {args} >&-", env!("CARGO_BIN_EXE_svml"));
+        let run = Command::new("sh").args(["-c", &line]).current_dir(sandbox.folder()).output();
+        Run::from(run.unwrap())
+    };
+    for args in ["show m.svml", "predict m.svml train.csv", "evaluate m.svml train.csv", "--help"] {
+        let run = closed(args).code(1);
+        assert!(run.err.contains("standard output is closed"), "{args}: {}", run.err);
+    }
+    // What goes elsewhere needs none.
+    assert_eq!(closed("predict m.svml train.csv -o p.csv").code(0).err, "");
+    assert!(sandbox.read("p.csv").starts_with("class\n"));
+}
+
 /// Trains on so many rows that it takes long, until `wait` of standard error is there, then sends a signal.
 #[cfg(unix)]
 fn interrupted(sandbox: &Sandbox, args: &[&str], wait: &str, signal: &str) -> Run {

@@ -1,7 +1,5 @@
 //! `svml export`: the model for another program.
 
-use std::path::Path;
-
 use svml::Model;
 use svml_export::{Input, Output};
 
@@ -9,6 +7,7 @@ use crate::args::{Export, Target};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::files;
+use crate::names;
 use crate::words;
 
 /// Runs the command.
@@ -84,7 +83,7 @@ fn libsvm(args: &Export, model: &Model, console: &Console) -> Outcome {
             console.note(&format!(
                 "{mapped}; svm-scale, which knows one scale for each feature, cannot map them, because the metric is of the form {form}"
             ));
-            if Path::new(&range).exists() {
+            if names::path(&range).exists() {
                 console.note(&format!(
                     "{range} belongs to another model: do not use it with this one"
                 ));

@@ -157,8 +157,9 @@ fn describe(training: &Training, console: &Console) {
     let ignored = columns.iter().filter(|c| c.kind == Kind::Ignored).count();
     let categories = columns.len() - numbers - ignored;
     let used = columns.len() - ignored;
-    let plural = if used == 1 { "" } else { "s" };
-    let mut line = format!("{name}: {} rows, {used} feature column{plural}", data.rows());
+    let (rows, features) =
+        (words::counted(data.rows(), "row"), words::counted(used, "feature column"));
+    let mut line = format!("{name}: {rows}, {features}");
     let _ = match (numbers, categories) {
         (_, 0) => write!(line, " of numbers"),
         (0, _) => write!(line, " of categories"),
@@ -190,8 +191,8 @@ fn describe(training: &Training, console: &Console) {
     }
     if categories > LISTED {
         let more = categories - LISTED;
-        let plural = if more == 1 { "" } else { "s" };
-        console.note(&format!("  ... and {more} more column{plural} of categories"));
+        let more = words::counted(more, "more column");
+        console.note(&format!("  ... and {more} of categories"));
     }
     let asked: Vec<String> = (columns.iter())
         .filter(|column| column.left_out() == Some(LeftOut::Asked))

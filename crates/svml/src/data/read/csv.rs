@@ -228,9 +228,12 @@ fn usable_rows(
             return Err(Error::Parse {
                 line: table.line(i) as u64,
                 message: format!(
-                    "column {}: the class label is missing ('{}')",
+                    "column {}: the class label is missing ({})",
                     excerpt(&names[target]),
-                    table.cell(i, target)
+                    match table.cell(i, target) {
+                        "" => "''".to_owned(),
+                        word => format!("'{word}', which cannot be the name of a class"),
+                    }
                 ),
                 remedy: Some(Remedy::DropMissing),
             });
