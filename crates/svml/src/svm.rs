@@ -303,7 +303,9 @@ fn residual(problem: &Problem<'_, '_>, set: &[usize], beta: &[f64], outputs: &[f
 mod tests {
     use super::*;
     use crate::kernel;
+    use crate::linalg::Matrix;
     use crate::metric::{Form, Kernel, Metric};
+    use crate::run::Watch;
 
     /// Does something with a problem of three rows, labels 1, -1, 1 and costs 2, 4, 1.
     fn with_problem(test: impl FnOnce(&Problem<'_, '_>)) {

@@ -483,7 +483,7 @@ impl<F: Fn() -> Error> Arrays<'_, F> {
                 sparse_rows::read(&mut self.bytes, rows, common)?.ok_or_else(self.misfit)
             }
             None => {
-                let numbers = self.take(rows.checked_mul(columns).unwrap_or(usize::MAX))?;
+                let numbers = self.take(rows.saturating_mul(columns))?;
                 Matrix::new(rows, columns, numbers)
             }
         }
