@@ -110,7 +110,7 @@ pub trait Gram: Sync {
     fn weighted_differences(&self, rows: &[usize], cols: &[usize], v: &[f64]) -> Matrix;
 
     /// The positions within `rows` of the support set of an approximate SVM with labels `y` and costs `cost`: Nystrom features
-    /// of the landmarks, which are some of the rows, take the place of the kernel (see [`guess`]). Empty, which stands for
+    /// of the landmarks, which are some of the rows, take the place of the kernel (see `guess`). Empty, which stands for
     /// all rows, if the approximation fails because landmarks are too close to each other.
     fn approximate_support(
         &self,
