@@ -432,6 +432,7 @@ fn a_raised_flag_interrupts() {
     };
     interrupted(gram.factor(&set, &vec![0.5; 6000]).map(|_| ()));
     interrupted(factor.bordered_inverse(&ones).map(|_| ()));
+    interrupted(inverse.contract(&ones).map(|_| ()));
     interrupted(watch.check());
     // What was computed before is still there.
     let mut again = vec![1.0; 6000];

@@ -738,6 +738,7 @@ impl CudaGram<'_> {
     fn inverse(&self, double: &Double, z: &[f64]) -> Result<Buffer<f64>> {
         let n = double.n;
         let check = || self.watch.check();
+        check()?;
         let mut lane = self.gpu.lane()?;
         let lane = &mut lane;
         let b = lane.buffer(n.saturating_mul(n), "the inverse of the kernel matrix")?;
@@ -792,6 +793,7 @@ struct CudaInverse<'g, 'x> {
 impl CudaInverse<'_, '_> {
     fn contracted(&self, q: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         let n = self.set.len();
+        self.gram.watch.check()?;
         in_tiles(self.gram.gpu, |entries| {
             let mut lane = self.gram.gpu.lane()?;
             let lane = &mut lane;
