@@ -4,7 +4,7 @@ DATA ?= $(SVML_DATA)
 from = $(if $(DATA),--data $(DATA))
 oldest = $(shell sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml)
 
-.PHONY: help demo check test bench doc site wheel study study-quick msrv supply sbom release-check
+.PHONY: help demo check test bench doc site wheel study study-quick msrv supply sbom coverage mutants miri sanitizers fuzz release-check
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -53,6 +53,23 @@ sbom: ## a list of all that the command is made of, as CycloneDX, into target/sb
 	@command -v cargo-cyclonedx >/dev/null || cargo install --locked cargo-cyclonedx
 	cargo cyclonedx --manifest-path crates/svml-cli/Cargo.toml --format json --all-features --override-filename svml.cdx
 	mkdir -p target/sbom && mv crates/svml-cli/svml.cdx.json target/sbom/ && rm -f crates/*/svml.cdx.json study/svml.cdx.json python/svml.cdx.json examples/web/svml.cdx.json
+
+coverage: ## lines, regions and branches that the tests run, by part of the library; a record for docs/reliability.md
+	python3 study/strength.py coverage
+
+mutants: ## whether tests fail when an operator or a value is changed: a sample of mutants of the core; likewise a record
+	python3 study/strength.py mutants
+
+miri: ## the unsafe code in Miri, for each instruction set; likewise a record
+	python3 study/strength.py miri
+
+sanitizers: ## linear algebra, kernels and sums over threads with AddressSanitizer and ThreadSanitizer; likewise a record
+	python3 study/strength.py sanitizers
+
+MINUTES ?= 10
+fuzz: ## any bytes to the readers, guided by coverage, MINUTES=10 for each; likewise a record
+	@command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+	python3 study/strength.py fuzz --minutes $(MINUTES)
 
 release-check: ## whether a release could be made now; RELEASING.md has the way
 	release/check --final

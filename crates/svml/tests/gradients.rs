@@ -16,6 +16,7 @@ use svml::internals::{LabelledRows, PairRows, pairs};
 use svml::learners::Sample;
 use svml::{Form, Kernel, Matrix, Metric};
 
+/// Problems of each kernel and criterion, and besides them of the paper's own.
 const PROBLEMS: u64 = 500;
 
 struct Random {
@@ -150,7 +151,7 @@ fn every_criterion_with_every_surrogate_and_number_of_classes(kernel: Kernel) {
             compare(PROBLEMS / 5, 2, kernel, criterion, surrogate);
             compare(PROBLEMS / 10, 3, kernel, criterion, surrogate);
         }
-        compare(PROBLEMS / 20, 5, kernel, criterion, Surrogate::Sigmoid);
+        compare(PROBLEMS / 10, 5, kernel, criterion, Surrogate::Sigmoid);
     }
 }
 
@@ -169,6 +170,7 @@ fn all_criteria_of_the_laplacian_kernel() {
     every_criterion_with_every_surrogate_and_number_of_classes(Kernel::Laplacian);
 }
 
+/// As many problems that can be compared as are asked for; others are drawn in place of those that cannot.
 fn compare(
     problems: u64,
     classes: usize,
@@ -178,7 +180,11 @@ fn compare(
 ) {
     const H: f64 = 1e-5;
     let mut compared = 0;
-    for seed in 0..problems {
+    for seed in 0.. {
+        if compared == problems {
+            break;
+        }
+        assert!(seed < 2 * problems, "{kernel}, {criterion}: {compared} of {seed} can be compared");
         let problem = random(seed, classes, kernel, criterion, surrogate);
         let mut point = problem.metric.values().to_vec();
         point.push(problem.log_cost);
@@ -208,7 +214,6 @@ fn compare(
         let name = format!("{kernel} {form}, {criterion}, {surrogate}, {classes} classes");
         assert!(error <= 1e-6, "{name}, problem {seed}: {error:e}");
     }
-    assert!(compared >= problems * 7 / 10, "{kernel}, {criterion}: {compared} of {problems}");
 }
 
 /// The contraction alone, for weights that are not those of any SVM, on rows that overlap, coincide, are

@@ -60,7 +60,7 @@ fn page(gates: &[Gate], records: &[Record]) -> String {
 
 fn checks(how: &How) -> &'static [&'static str] {
     match how {
-        How::Checks(names) | How::Both(_, names) => names,
+        How::Checks(names) | How::Both(_, names) | How::Made(names) => names,
         How::Tests(_) | How::NotYet(_) => &[],
     }
 }
@@ -75,6 +75,9 @@ fn looked_at_by(how: &How) -> String {
         How::Tests(files) => (*files).to_owned(),
         How::Checks(names) => programs(names),
         How::Both(files, names) => format!("{files}; {}", programs(names)),
+        How::Made(names) => {
+            names.iter().map(|name| format!("`make {name}`")).collect::<Vec<_>>().join(", ")
+        }
         How::NotYet(_) => "nothing".to_owned(),
     }
 }
@@ -114,6 +117,7 @@ mod tests {
             Gate { title: "A", asks: "a", how: How::Checks(&["one", "two"]) },
             Gate { title: "B", asks: "b", how: How::Checks(&["three"]) },
             Gate { title: "C", asks: "c", how: How::NotYet("nobody has begun") },
+            Gate { title: "D", asks: "d", how: How::Made(&["two"]) },
         ];
         let mut records = vec![
             record("one", false, "Bad."),
@@ -125,6 +129,7 @@ mod tests {
         assert!(text.contains("| B | b | `study reliability` three | not run |"), "{text}");
         assert!(text.contains("- Good.") && !text.contains("- Bad."), "{text}");
         assert!(text.contains("- C: nobody has begun"), "{text}");
+        assert!(text.contains("| D | d | `make two` | yes |"), "{text}");
         records.push(record("two", false, "Worse."));
         assert!(page(&gates, &records).contains("one, two | no |"));
     }

@@ -257,7 +257,9 @@ impl<'a> State<'a> {
             failures: HashMap::new(),
             confirmed: None,
         };
-        for input in stored(&options.corpus.join(target.name))? {
+        // What a fuzzer that sees coverage has found (`make fuzz`) is in a folder of its own, which --grow leaves alone.
+        let guided = stored(&options.corpus.join("guided").join(target.name))?;
+        for input in stored(&options.corpus.join(target.name))?.into_iter().chain(guided) {
             state.try_one(input);
         }
         state.known = state.kinds.len();
