@@ -10,8 +10,6 @@ pub enum How {
     Both(&'static str, &'static [&'static str]),
     /// By a target of the Makefile, whose record has the target's name.
     Made(&'static [&'static str]),
-    /// Not at all as yet, and why.
-    NotYet(&'static str),
 }
 
 /// One promise.

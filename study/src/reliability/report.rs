@@ -47,13 +47,12 @@ fn page(gates: &[Gate], records: &[Record]) -> String {
     }
     let missing: Vec<_> = gates
         .iter()
-        .filter_map(|gate| match gate.how {
-            How::NotYet(why) => Some(format!("- {}: {why}", gate.title)),
-            _ => None,
-        })
+        .flat_map(|gate| checks(&gate.how).iter().map(move |check| (gate.title, check)))
+        .filter(|(_, check)| last(check, records).is_none())
+        .map(|(title, check)| format!("- {title}: {check}"))
         .collect();
     if !missing.is_empty() {
-        let _ = write!(page, "\n## What is not looked at\n\n{}\n", missing.join("\n"));
+        let _ = write!(page, "\n## What has not been run\n\n{}\n", missing.join("\n"));
     }
     page
 }
@@ -61,7 +60,7 @@ fn page(gates: &[Gate], records: &[Record]) -> String {
 fn checks(how: &How) -> &'static [&'static str] {
     match how {
         How::Checks(names) | How::Both(_, names) | How::Made(names) => names,
-        How::Tests(_) | How::NotYet(_) => &[],
+        How::Tests(_) => &[],
     }
 }
 
@@ -78,7 +77,6 @@ fn looked_at_by(how: &How) -> String {
         How::Made(names) => {
             names.iter().map(|name| format!("`make {name}`")).collect::<Vec<_>>().join(", ")
         }
-        How::NotYet(_) => "nothing".to_owned(),
     }
 }
 
@@ -90,7 +88,6 @@ fn met(how: &How, records: &[Record]) -> &'static str {
     };
     match how {
         How::Tests(_) => "in every run",
-        How::NotYet(_) => "not looked at",
         _ if !all(false) => "not run",
         _ if all(true) => "yes",
         _ => "no",
@@ -116,7 +113,7 @@ mod tests {
         let gates = [
             Gate { title: "A", asks: "a", how: How::Checks(&["one", "two"]) },
             Gate { title: "B", asks: "b", how: How::Checks(&["three"]) },
-            Gate { title: "C", asks: "c", how: How::NotYet("nobody has begun") },
+            Gate { title: "C", asks: "c", how: How::Tests("c.rs") },
             Gate { title: "D", asks: "d", how: How::Made(&["two"]) },
         ];
         let mut records = vec![
@@ -128,7 +125,8 @@ mod tests {
         assert!(text.contains("| A | a | `study reliability` one, two | yes |"), "{text}");
         assert!(text.contains("| B | b | `study reliability` three | not run |"), "{text}");
         assert!(text.contains("- Good.") && !text.contains("- Bad."), "{text}");
-        assert!(text.contains("- C: nobody has begun"), "{text}");
+        assert!(text.contains("| C | c | c.rs | in every run |"), "{text}");
+        assert!(text.ends_with("## What has not been run\n\n- B: three\n"), "{text}");
         assert!(text.contains("| D | d | `make two` | yes |"), "{text}");
         records.push(record("two", false, "Worse."));
         assert!(page(&gates, &records).contains("one, two | no |"));
