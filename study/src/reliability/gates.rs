@@ -41,7 +41,7 @@ pub const GATES: &[Gate] = &[
     },
     Gate {
         title: "Export to LIBSVM, read by its svm-predict",
-        asks: "the same labels on all of 60,000 rows of two classes, and of several but where votes tie; values within 1e-14 of the sum of all |beta|",
+        asks: "the same labels on all of 60,000 rows of two classes, and of several but where votes tie; values within 1e-14 of the sum of the absolute coefficients",
         how: How::Tests("crates/svml-cli/tests/libsvm.rs"),
     },
     Gate {
