@@ -48,6 +48,7 @@ class Run:
     err: str
     seconds: float
     peak: int
+    processor: float
 
     @property
     def said(self):
@@ -63,7 +64,7 @@ class Run:
 
     @property
     def measured(self):
-        return f"exit {self.code}, {self.seconds:.1f} s, {self.peak / MB:.0f} MB"
+        return f"exit {self.code}, {self.seconds:.1f} s ({self.processor:.1f} s of the processor), {self.peak / MB:.0f} MB"
 
 
 def run(*arguments, limit=None, timeout=120, stdin=None, stdout=None, cwd=None, environment=None):
@@ -94,7 +95,7 @@ def run(*arguments, limit=None, timeout=120, stdin=None, stdout=None, cwd=None, 
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode(errors="replace"))
-        return Run(child.returncode, *texts, time.perf_counter() - started, usage.ru_maxrss * 1024)
+        return Run(child.returncode, *texts, time.perf_counter() - started, usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime)
 
 
 def svml(*arguments, **options):
@@ -240,9 +241,9 @@ def h1():
             r = svml(*what, limit=6 * GB)
             label = what[0] if what[0] == "show" else "map" if "metric" not in what else "metric"
             yield r.code == 0 and r.seconds < 30 and r.peak < GB, f"{label} {r.measured}"
-    for limit in (300 * MB, 200 * MB, 100 * MB):
-        table("w.csv", 10, 100_000)
-        svml("train", "w.csv", "-o", "w.svml")
+    table("w.csv", 10, 100_000)
+    svml("train", "w.csv", "-o", "w.svml")
+    for limit in (500 * MB, 400 * MB, 300 * MB, 250 * MB, 200 * MB, 100 * MB):
         r = svml("plot", "w.svml", "w.csv", "-o", "w.svg", limit=limit)
         yield not r.is_crash, f"the map of 100,000 columns with {limit / MB:.0f} MB of address space: {quoted(r, 100) if r.code else r.measured}"
 
@@ -957,7 +958,7 @@ def rows_of(results, letter):
             yield f"| {one.name} | {cell(one.done)} | {cell(one.then)} | {cell(seen)} | {cell(verdict)} |"
 
 
-def page(results, memory, seconds):
+def page(results, memory, seconds, load):
     count = {}
     for one, (_, verdict) in results:
         if not one.name.startswith("T"):
@@ -968,6 +969,8 @@ def page(results, memory, seconds):
     version = svml("--version").out.strip()
     versions = python("import sklearn, numpy, sys; print(f'Python {sys.version.split()[0]}, scikit-learn {sklearn.__version__}, numpy {numpy.__version__}')").out.strip()
     today = datetime.date.today()
+    busy = f"Processes that were running or waiting to, in the mean: {load:.1f}" + (
+        "; times are longer than they would be with nothing beside it." if load > 1.5 * os.cpu_count() else ".")
     lines = [
         "# The attack, repeated", "",
         f"Made by `python3 benches/attack.py --write docs/attack.md` on {today}; only the words that describe the items are typed.", "",
@@ -975,7 +978,7 @@ def page(results, memory, seconds):
         " Python package. What was found stands here by its own list, with what was done, what was seen then, and what is seen now."
         " **Bold** is what is not as it should be. [reliability.md](reliability.md) has the standing checks.", "",
         f"{version}, package {package}; {versions}; {about}, {os.cpu_count()} threads, {platform.system()} {platform.release()},"
-        f" as {'root' if os.geteuid() == 0 else 'a user'}; {seconds / 60:.1f} minutes.", "",
+        f" as {'root' if os.geteuid() == 0 else 'a user'}; {seconds / 60:.1f} minutes. {busy}", "",
         "Of the " + str(sum(count.values())) + " items " + ", ".join(f"{n} are {word}" if n > 1 else f"{n} is {word}" for word, n in sorted(count.items(), key=lambda kv: -kv[1])) + ".", "",
     ]
     for title, letter in (("High: data lost, a process killed, a promise broken", "H"), ("Medium: wrong or surprising without a word", "M"), ("Low", "L")):
@@ -999,10 +1002,11 @@ def main():
     PYTHON = str(Path(given.python).absolute()) if os.sep in given.python else given.python
     page_file = given.write.resolve() if given.write else None
     started = time.perf_counter()
-    results = []
+    results, loads = [], []
     for name, one in ITEMS.items():
         if not given.items or name in given.items:
             begun = time.perf_counter()
+            loads.append(os.getloadavg()[0])
             results.append((one, look_at(one)))
             seen, verdict = results[-1][1]
             print(f"{name} ({time.perf_counter() - begun:.0f} s) {verdict}\n  {seen}", flush=True)
@@ -1013,7 +1017,7 @@ def main():
             memory = memory_table()
             os.chdir("/")
     if page_file:
-        page_file.write_text(page(results, memory, time.perf_counter() - started))
+        page_file.write_text(page(results, memory, time.perf_counter() - started, sum(loads) / max(len(loads), 1)))
 
 
 if __name__ == "__main__":

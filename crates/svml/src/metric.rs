@@ -555,6 +555,52 @@ mod tests {
         assert!(metric.eigenvalues()[1] > 0.0 && metric.eigenvalues()[2] == 0.0);
     }
 
+    /// M is the mean of those of the metrics, each scaled to a trace of one; it stays diagonal where all are.
+    #[test]
+    fn the_mean_is_that_of_scaled_matrices() {
+        let diagonal = Metric::new(Form::Diagonal, 2, vec![1.0, 2.0]).unwrap();
+        let sphere = Metric::new(Form::Sphere, 2, vec![3.0]).unwrap();
+        let full = Metric::new(Form::Full, 2, vec![1.0, 1.0, 0.0, 1.0]).unwrap();
+        let zero = Metric::new(Form::Full, 2, vec![0.0; 4]).unwrap();
+        for (other, form) in [(&sphere, Form::Diagonal), (&full, Form::Full), (&zero, Form::Full)] {
+            let mean = Metric::mean([(0.25, &diagonal), (0.75, other)].into_iter()).unwrap();
+            assert_eq!(mean.form(), form);
+            let (a, b, m) = (diagonal.mahalanobis(), other.mahalanobis(), mean.mahalanobis());
+            let trace = (b[(0, 0)] + b[(1, 1)]).max(1e-300);
+            for k in 0..4 {
+                let expected = 0.25 * a.as_slice()[k] / 5.0 + 0.75 * b.as_slice()[k] / trace;
+                assert!((m.as_slice()[k] - expected).abs() < 1e-15, "{form}: {m:?}");
+            }
+        }
+        assert_eq!(Metric::mean([(1.0, &full)].into_iter()).unwrap(), full);
+        assert!(Metric::mean([].into_iter()).is_err());
+    }
+
+    #[test]
+    fn distances_are_of_rows_of_the_right_length() {
+        let metric = Metric::new(Form::Full, 2, vec![1.0, 1.0, 0.0, 2.0]).unwrap();
+        // L (a - b) = (3, 4).
+        assert_eq!(metric.distance(&[2.0, 2.5], &[1.0, 0.5]).unwrap(), 5.0);
+        assert!(metric.distance(&[1.0], &[1.0, 0.5]).is_err());
+        assert!(metric.distance(&[1.0, 0.5], &[1.0, 0.5, 0.0]).is_err());
+    }
+
+    /// Directions that change no distance are zeros.
+    #[test]
+    fn there_are_no_directions_beyond_the_rank() {
+        let low = Metric::new(Form::Rank(2), 3, vec![2.0, 0.0, 0.0, 0.0, 0.0, 0.0]).unwrap();
+        let (values, vectors) = low.directions(3);
+        assert_eq!(values, [4.0, 0.0]);
+        assert_eq!(vectors.row(0)[0].abs(), 1.0);
+        assert_eq!(vectors.row(1), [0.0; 3]);
+        let diagonal = Metric::new(Form::Diagonal, 2, vec![1.0, 2.0]).unwrap();
+        for metric in [&low, &diagonal] {
+            let (values, vectors) = metric.directions_at(&[0, 5]);
+            assert_eq!(values, [4.0, 0.0]);
+            assert_eq!(vectors.row(1), vec![0.0; metric.features()]);
+        }
+    }
+
     #[test]
     fn bad_metrics_are_refused() {
         assert!(Metric::new(Form::Rank(4), 3, vec![0.0; 12]).is_err());

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use svml::data::{Categories, Missing};
 use svml::figures::{Map, MetricMatrix, Relevance, Trace};
-use svml::{Dataset, Error, Form, Generator, Kernel, Matrix, Model, ReadOptions, Svml};
+use svml::{
+    ClassWeight, Dataset, Error, Form, Generator, Kernel, Matrix, Method, Model, ReadOptions, Svml,
+};
 
 const PREFIX: usize = 20;
 
@@ -312,6 +314,63 @@ fn fields_that_contradict() {
         let message = refusal(&rebuilt(&changed, &arrays));
         assert!(message.contains(reason), "case {k}: {message} / {reason}");
     }
+}
+
+/// What only the latest version has: training rows that are kept, and weights of classes.
+#[test]
+fn further_parts_that_contradict() {
+    let data = Generator { rows: 40, noise: 1, ..Generator::default() }.generate().unwrap().data;
+    let balanced = Svml { class_weight: ClassWeight::Balanced, ..params(Form::Diagonal) };
+    let few: Vec<usize> = (0..40).filter(|i| data.y()[*i] == 0 || i % 3 == 0).collect();
+    let data = data.select(&few);
+    let mut model = Model::fit(&data, balanced).unwrap();
+    model.keep_rows(data.x(), data.y()).unwrap();
+    let (header, arrays) = parts(&model.to_bytes().unwrap());
+    let made = |version: u32, header: &Value| {
+        of_version(version, &serde_json::to_vec(header).unwrap(), &arrays)
+    };
+    Model::from_bytes(&made(7, &header)).unwrap();
+    type Change = fn(&mut Value);
+    let cases: &[(u32, &str, Change)] = &[
+        (6, "class weights in a file of version 6", |_| {}),
+        (6, "training rows in a file of version 6", |h| h["class_weights"] = Value::Null),
+        (7, "class weights [1.0], 1 in all", |h| h["class_weights"] = json!([1.0])),
+        (7, "class weights [1.0, 0.0]", |h| h["class_weights"] = json!([1.0, 0.0])),
+        (7, "training rows with classes", |h| h["kept_classes"][0] = json!(2)),
+        (7, "training rows with classes", |h| {
+            h["kept_classes"].as_array_mut().unwrap().truncate(3);
+        }),
+        (7, "class weights in a file", |h| {
+            h["report"]["method"] = serde_json::to_value(Method::neighbours(3)).unwrap();
+            h["bias"] = json!([]);
+        }),
+    ];
+    for (k, (version, reason, change)) in cases.iter().enumerate() {
+        let mut changed = header.clone();
+        change(&mut changed);
+        let message = refusal(&made(*version, &changed));
+        assert!(message.contains(reason), "case {k}: {message} / {reason}");
+    }
+}
+
+#[test]
+fn a_metric_without_a_classifier_has_no_support_vectors() {
+    let data = Generator { rows: 40, noise: 1, ..Generator::default() }.generate().unwrap().data;
+    let method: Method = "pca+none".parse().unwrap();
+    let (mut header, arrays) = parts(&Model::fit(&data, method).unwrap().to_bytes().unwrap());
+    header["support_rows"] = json!([0]);
+    let file = of_version(4, &serde_json::to_vec(&header).unwrap(), &arrays);
+    assert!(refusal(&file).contains("support vectors beside a metric"));
+}
+
+/// The length of a file is known before it is read: a header that is longer is refused at once.
+#[test]
+fn a_header_beyond_the_end_of_its_file() {
+    let path = std::env::temp_dir().join(format!("svml-header-{}.svml", std::process::id()));
+    std::fs::write(&path, file(3, 1000, b"{}")).unwrap();
+    let message = Model::load(&path).unwrap_err().to_string();
+    std::fs::remove_file(&path).unwrap();
+    assert!(message.contains("a header of 1000 bytes in 2"), "{message}");
 }
 
 #[test]

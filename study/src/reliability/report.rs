@@ -17,7 +17,8 @@ pub fn write(results: &Path, out: &Path) -> Result<(), String> {
 fn page(gates: &[Gate], records: &[Record]) -> String {
     let mut page = String::from(
         "# Reliability\n\nMade by `cargo run --release -p study -- reliability report` from study/results/reliability.jsonl; only the words are \
-         typed.\n\nEach gate is a promise, with the program that looks whether it is kept and what its last run saw.\n\n\
+         typed.\n\nEach gate is a promise, with the program that looks whether it is kept and what its last run saw. \
+         [attack.md](attack.md) has how an early version was broken, and what the same attack finds now.\n\n\
          | | gate | what is asked | looked at by | met |\n|---|---|---|---|---|\n",
     );
     for (i, gate) in gates.iter().enumerate() {

@@ -211,5 +211,23 @@ mod tests {
         };
         assert!((found([2.0, 3.0, 0.1]) - 1.0).abs() < 1e-14);
         assert!((found([2.0, 0.1, 3.0]) - 0.5).abs() < 1e-14);
+        let sphere = Metric::isotropic(Form::Sphere, 3, 1.0).unwrap();
+        assert_eq!(subspace_found(&sphere, &[1.0; 3], &directions), 2.0 / 3.0);
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_refused() {
+        let base = Generator::default;
+        for generator in [
+            Generator { rows: 0, ..base() },
+            Generator { informative: 0, ..base() },
+            Generator { classes: 1, ..base() },
+            Generator { flipped: 0.6, ..base() },
+            Generator { flipped: -0.1, ..base() },
+        ] {
+            let error = generator.generate().map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains("at least 1 row, 2 classes"), "{error}");
+        }
+        assert!(Generator { flipped: 0.5, rows: 1, ..base() }.generate().is_ok());
     }
 }

@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use super::plane::plane;
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
+use crate::memory;
 use crate::model::{Model, SvmClassifier};
 use crate::multiclass::{decide, vote};
 
@@ -37,7 +38,7 @@ const MOST_TERMS: usize = 400_000_000;
 /// The least rows around a place, and most numbers that all rows have which are moved: with very many columns fewer rows and
 /// fewer places have to do.
 const LEAST_AROUND: usize = 3;
-const MOST_NUMBERS: usize = 300_000_000;
+const MOST_NUMBERS: usize = 150_000_000;
 /// Fewer support vectors than this share of the rows that are drawn are ringed.
 const FEW: f64 = 1.0 / 3.0;
 /// How the directions are called.
@@ -115,6 +116,7 @@ pub struct Map {
 impl Map {
     /// Computes the map of encoded rows with their labels, if they have any.
     pub fn new(model: &Model, x: &Matrix, labels: Option<&[String]>) -> Result<Self> {
+        check_room(x)?;
         let basis = Basis::new(model, x, labels)?;
         Self::on(model, x, labels, &basis)
     }
@@ -126,6 +128,7 @@ impl Map {
         labels: Option<&[String]>,
         directions: [usize; 2],
     ) -> Result<Self> {
+        check_room(x)?;
         model.transform(x)?;
         Self::on(model, x, labels, &Basis::of(model, directions))
     }
@@ -385,6 +388,16 @@ fn decision(
     let scale = [x_range, y_range].map(|[low, high]| 1.0 / (high - low));
     let outputs = mean_around(svms, &moved, &coarse, scale);
     Ok(Some(vote(&interpolated(&outputs, every), classes)))
+}
+
+/// Refuses rows that there is no memory to draw: they are held standardised, mapped, in coordinates of the plane and, some at a
+/// time, moved to places of the grid, which the SVMs map again.
+fn check_room(x: &Matrix) -> Result<()> {
+    const COPIES: usize = 8;
+    const MOVED_COPIES: usize = 4;
+    let moved = MOVED_NUMBERS.min((GRID.0 * GRID.1).saturating_mul(x.cols()));
+    let numbers = (x.rows() * x.cols()).saturating_mul(COPIES) + MOVED_COPIES * moved;
+    memory::room_for(numbers.saturating_mul(8), "the map of these rows")
 }
 
 /// Every how many places of the grid means are computed over rows of so many columns.
@@ -782,7 +795,7 @@ mod tests {
     /// The picture of a model with very many columns is coarser, instead of taking minutes.
     #[test]
     fn very_many_columns_have_fewer_places() {
-        assert_eq!([10, 5_000, 30_000, 100_000, 1 << 60].map(coarseness), [2, 2, 5, 5, 10]);
+        assert_eq!([10, 5_000, 30_000, 100_000, 1 << 60].map(coarseness), [2, 2, 5, 10, 10]);
     }
 
     #[test]

@@ -185,3 +185,20 @@ impl std::ops::IndexMut<(usize, usize)> for Matrix {
         &mut self.data[i * self.cols + j]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_make_no_matrix_are_refused() {
+        let shape = |found: Result<Matrix>| match found.unwrap_err() {
+            Error::Shape { found, expected, .. } => (found, expected),
+            error => panic!("{error}"),
+        };
+        assert_eq!(shape(Matrix::new(2, 2, vec![0.0; 3])), (3, 4));
+        assert_eq!(shape(Matrix::from_rows(&[vec![1.0], vec![1.0, 2.0]])), (2, 1));
+        let large = Matrix::new(usize::MAX, 2, Vec::new());
+        assert!(matches!(large, Err(Error::TooLarge { .. })));
+    }
+}

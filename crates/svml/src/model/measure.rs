@@ -980,6 +980,29 @@ mod tests {
     }
 
     #[test]
+    fn tables_say_of_which_class_the_measures_are() {
+        let said = |classes: usize, method: &str, rows: usize| {
+            let x = Matrix::from_fn(4 * classes, 2, |i, k| ((i * (k + 2)) % 7) as f64 + i as f64);
+            let labels: Vec<usize> = (0..x.rows()).map(|i| i % classes).collect();
+            let data = Dataset::new(x, &labels).unwrap();
+            let model = Model::fit(&data, method.parse::<crate::Method>().unwrap()).unwrap();
+            let labels: Vec<String> = labels[..rows].iter().map(ToString::to_string).collect();
+            let x = data.x().select_rows(&(0..rows).collect::<Vec<_>>());
+            model.measure(&x, &labels).unwrap().to_string()
+        };
+        let two = said(2, "svml:sphere", 8);
+        assert!(two.contains("8 rows "), "{two}");
+        assert!(two.contains("F1 and the Brier score are those of the class 1."), "{two}");
+        assert!(two.contains("Confusion matrix"), "{two}");
+        let votes = said(2, "knn:k=1", 1);
+        assert!(votes.contains("1 row "), "{votes}");
+        assert!(said(3, "knn:k=1", 12).contains("are means over the classes"));
+        let many = said(21, "knn:k=1", 84);
+        assert!(many.contains("There are 21 classes, too many to be listed"), "{many}");
+        assert!(said(20, "knn:k=1", 80).contains("Confusion matrix"));
+    }
+
+    #[test]
     fn a_class_that_the_model_does_not_know_is_wrong() {
         let (model, data) = model();
         let x = data.x().select_rows(&[0, 1, 2]);

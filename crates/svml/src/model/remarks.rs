@@ -122,3 +122,52 @@ impl Model {
         remarks
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Svml;
+    use crate::data::{Categories, Dataset, ReadOptions};
+
+    fn remarks(missing: Missing, new: &str) -> Vec<String> {
+        let rows: String = (0..40)
+            .map(|i| format!("{},{},5,n{i},{}\n", i % 7, ["a", "b"][i % 2], i % 2))
+            .collect();
+        let options = ReadOptions {
+            missing,
+            categories: Categories::Codes,
+            drop: vec!["name".to_owned()],
+            ..ReadOptions::default()
+        };
+        let text = format!("size,kind,same,name,class\n{rows}");
+        let data = Dataset::from_csv(text.as_bytes(), &options).unwrap();
+        let svml = Svml { cross_fit: false, max_iterations: 1, ..Svml::default() };
+        let model = Model::fit(&data, svml).unwrap();
+        let new = format!("size,kind,same\n{new}");
+        let new = model.schema().read_csv(new.as_bytes(), &ReadOptions::default()).unwrap();
+        model.remarks(&new).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn each_column_is_remarked_on_by_itself() {
+        assert_eq!(
+            remarks(Missing::Impute, "3,a,5\n900,c,7\n-900,c,5\n?,a,?\n"),
+            [
+                "size: 2 rows are far outside the range of the training data, 0 to 6, such as 900",
+                "size: 1 row has no value, which was filled",
+                // It has no code, and is not counted as a gap.
+                "kind: 2 rows have a category that was not in the training data, such as 'c'",
+                "same: 1 row has no value, which was filled",
+            ]
+        );
+    }
+
+    /// Outside means farther than the range is wide.
+    #[test]
+    fn usual_rows_are_not_remarked_on() {
+        assert_eq!(remarks(Missing::Impute, "12,a,5\n-6,b,5\n"), [""; 0]);
+        assert_eq!(remarks(Missing::Refuse, "12,a,5\n-6,b,5\n"), [""; 0]);
+        assert_eq!(remarks(Missing::Refuse, "12.5,a,5\n").len(), 1);
+        assert_eq!(remarks(Missing::Refuse, "-6.5,a,5\n").len(), 1);
+    }
+}

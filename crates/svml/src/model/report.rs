@@ -349,4 +349,14 @@ mod tests {
         assert!(report.left_out_for_time() && report.to_string().contains("lack of time"));
         assert!(!whole.report().to_string().contains("lack of time"));
     }
+
+    #[test]
+    fn stages_name_what_is_known_of_them() {
+        let stage =
+            |form, kernel, half| Stage { form, kernel, half, first: 0, last: 3 }.to_string();
+        let rank = Some(Form::Rank(2));
+        assert_eq!(stage(rank, Some(Kernel::Gaussian), false), "rank=2");
+        assert_eq!(stage(rank, Some(Kernel::Laplacian), true), "laplacian rank=2, on a half");
+        assert_eq!(stage(None, None, false), "a form");
+    }
 }

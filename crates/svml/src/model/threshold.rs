@@ -268,6 +268,10 @@ mod tests {
         assert!(refused(Some("middle"), 0.5).contains("a class of the model: inside or outside"));
         let all = model.threshold(Some("inside"), 0.0).unwrap();
         assert!(model.predict_at(data.x(), all).unwrap().iter().all(|c| *c == 0));
+        let none = model.threshold(Some("inside"), 1.0).unwrap();
+        assert!(model.predict_at(data.x(), none).unwrap().iter().all(|c| *c == 1));
+        let few = model.best_threshold(data.x(), &["inside"], None, Goal::F1);
+        assert!(matches!(few, Err(Error::Shape { found: 1, expected: 60, .. })));
         let three = Generator { rows: 60, ..Default::default() }.generate().unwrap().data;
         let labels: Vec<usize> = (0..60).map(|i| i % 3).collect();
         let three = crate::Dataset::new(three.x().clone(), &labels).unwrap();
