@@ -15,9 +15,8 @@ demo: ## data with a known answer, a fit, a comparison, pictures
 check: ## format, lints and the fast tests: for every change, while it is made
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo test --workspace --lib --bins
-	cargo test -p svml --test documents --test layering
-	cargo test -p svml --doc
+	cargo test --workspace --lib --bins --test documents --test layering
+	cargo test --workspace --doc
 
 test: ## all that must pass before a change lands
 	.ci/run

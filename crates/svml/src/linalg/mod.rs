@@ -8,7 +8,7 @@ mod cholesky;
 mod exp;
 mod loops;
 mod matrix;
-#[cfg(feature = "ndarray")]
+#[cfg(any(feature = "ndarray", test))]
 mod ndarray;
 
 pub use matrix::Matrix;
