@@ -40,13 +40,17 @@ impl Signals {
 
     #[cfg(unix)]
     fn handle(self) -> std::io::Result<()> {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+        use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
         let listened = match is_ignored(SIGHUP) {
             true => &[SIGINT, SIGTERM][..],
             false => &[SIGINT, SIGTERM, SIGHUP],
         };
         // A file that grows beyond a limit of the system is an error where it is written, not the end of the program.
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        // Rust sends this to itself when there is no memory for something small that is not counted before, and has said
+        // "memory allocation of .. bytes failed" then: an error like others, not a crash that leaves an image of the memory.
+        let always = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_shutdown(SIGABRT, 1, always)?;
         let mut signals = signal_hook::iterator::Signals::new(listened)?;
         std::thread::Builder::new()
             .spawn(move || signals.forever().for_each(|_| self.interrupted()))

@@ -78,6 +78,18 @@ pub fn described(model: &Model) -> (String, String) {
     (console::clean(&people.concat()).into_owned(), words::as_json(model).to_string())
 }
 
+/// Starts so many threads, or as many as the computer has if that is 0. Each of them reserves addresses for its memory when it
+/// begins. Where the process may have only so many of them (`ulimit -v`), that must not happen between the moment when
+/// something large is found to have room and the moment when it is made.
+fn start_threads(count: usize) -> Outcome {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(count)
+        .build_global()
+        .map_err(|e| Failure::Runtime(format!("the threads cannot be started: {e}")))?;
+    rayon::broadcast(|_| drop(std::hint::black_box(Vec::<u8>::with_capacity(64))));
+    Ok(())
+}
+
 fn execute(cli: &Cli, signals: Signals) -> Outcome {
     let console = Console::new(&cli.global, signals);
     if let Some(threads) = cli.global.threads {
@@ -86,11 +98,8 @@ fn execute(cli: &Cli, signals: Signals) -> Outcome {
                 "--threads {threads} is not allowed: it must be between 1 and 4096"
             )));
         }
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build_global()
-            .map_err(|e| Failure::Runtime(format!("the threads cannot be started: {e}")))?;
     }
+    start_threads(cli.global.threads.unwrap_or(0))?;
     match &cli.command {
         Command::Train(args) => command::train::run(args, &console),
         Command::Predict(args) => command::predict::run(args, &console),

@@ -118,6 +118,34 @@ fn memory_that_ends_is_1() {
     }
 }
 
+/// Whatever the limit, also where something small that is not counted before finds no memory: a result, or exit code 1.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_limit_on_memory_is_a_crash() {
+    use std::process::Command;
+    let sandbox = Sandbox::new();
+    let names: String = (0..60_000).map(|k| format!("x{k},")).collect();
+    let cells = |i: usize| (0..60_000).map(move |k| format!("{},", (i * k) % 17));
+    let rows: String =
+        (0..6).map(|i| format!("{}{}\n", cells(i).collect::<String>(), i % 2)).collect();
+    sandbox.write("wide.csv", &format!("{names}class\n{rows}"));
+    sandbox.svml(&["train", "wide.csv", "-o", "wide.svml"]).code(0);
+    let mut codes = std::collections::BTreeMap::new();
+    for megabytes in (20..=400).step_by(10) {
+        let line = format!(
+            "ulimit -v {megabytes}000; exec '{}' predict wide.svml wide.csv --threads 2",
+            env!("CARGO_BIN_EXE_svml")
+        );
+        let run = Command::new("sh").args(["-c", &line]).current_dir(sandbox.path("")).output();
+        let run = run.unwrap();
+        let text = String::from_utf8_lossy(&run.stderr);
+        assert!(matches!(run.status.code(), Some(0 | 1)), "{megabytes}: {:?} {text}", run.status);
+        assert!(run.status.success() || !text.is_empty(), "{megabytes}");
+        *codes.entry(run.status.code()).or_insert(0) += 1;
+    }
+    assert_eq!(codes.len(), 2, "{codes:?}");
+}
+
 #[test]
 fn an_option_that_the_method_does_not_have_is_2_and_names_both() {
     let sandbox = Sandbox::with_model();
