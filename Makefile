@@ -4,7 +4,7 @@ DATA ?= $(SVML_DATA)
 from = $(if $(DATA),--data $(DATA))
 oldest = $(shell sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml)
 
-.PHONY: help demo check test bench doc site wheel study study-quick msrv supply sbom coverage mutants miri sanitizers fuzz release-check
+.PHONY: help demo check test bench doc site wheel study study-quick msrv supply coverage mutants miri sanitizers fuzz release-check
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -44,14 +44,10 @@ msrv: ## the oldest compiler that Cargo.toml names: does it build everything?
 	rustup toolchain install $(oldest) --profile minimal
 	cargo +$(oldest) check --workspace --locked --target-dir target/msrv
 
-supply: ## licences, sources, duplicates and known defects of dependencies; OFFLINE=1 leaves out the last, whose list is fetched
+supply: ## licences, sources, duplicates and known defects of dependencies; a list of them in target/sbom; a record
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny@0.20.2
-	cargo deny check licenses bans sources $(if $(OFFLINE),,advisories)
-
-sbom: ## a list of all that the command is made of, as CycloneDX, into target/sbom
-	@command -v cargo-cyclonedx >/dev/null || cargo install --locked cargo-cyclonedx
-	cargo cyclonedx --manifest-path crates/svml-cli/Cargo.toml --format json --all-features --override-filename svml.cdx
-	mkdir -p target/sbom && mv crates/svml-cli/svml.cdx.json target/sbom/ && rm -f crates/*/svml.cdx.json study/svml.cdx.json python/svml.cdx.json examples/web/svml.cdx.json
+	@command -v cargo-cyclonedx >/dev/null || cargo install --locked cargo-cyclonedx@0.5.9
+	python3 study/strength.py supply
 
 coverage: ## lines, regions and branches that the tests run, by part of the library; a record for docs/reliability.md
 	python3 study/strength.py coverage

@@ -1,14 +1,16 @@
-"""How strong the tests are: what they run, what they notice, and what Rust's own tools see while they run.
+"""How strong the tests are: what they run, what they notice, and what Rust's own tools see while they run; and what the
+program is made of.
 
     python3 study/strength.py coverage
     python3 study/strength.py mutants [--every N] [--minutes M] [--again] [GROUP..]
     python3 study/strength.py miri
     python3 study/strength.py sanitizers
     python3 study/strength.py fuzz [--minutes M] [TARGET..]
+    python3 study/strength.py supply
 
 Each prints what it saw and appends a record to study/results/reliability.jsonl, from which docs/reliability.md is made
 (`cargo run --release -p study -- reliability report`). Coverage needs the component llvm-tools; Miri, sanitizers and fuzzing
-need a nightly compiler, with miri and rust-src.
+need a nightly compiler, with miri and rust-src; `supply` needs cargo-deny and cargo-cyclonedx.
 """
 
 import argparse
@@ -544,11 +546,44 @@ def merged(build, name, known, added, new):
     return len(found[:MOST])
 
 
+# --- Dependencies -------------------------------------------------------------------------------------------------
+
+SUPPLIED = ["licenses", "bans", "sources", "advisories"]
+
+
+def supply(options):
+    seen, met = [], True
+    for check in SUPPLIED:
+        done = run(["cargo", "deny", "--log-level", "warn", "check", check], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        print(done.stdout)
+        met &= done.returncode == 0
+        if "failed to fetch advisory database" in done.stdout:
+            seen.append(f"{check}: NOT looked at, because the list of known defects could not be fetched.")
+            continue
+        twice = re.findall(r"found \d+ duplicate entries for crate '(.*)'", done.stdout)
+        found = f"; in several versions, which others ask for: {', '.join(twice)}" if twice else ""
+        seen.append(f"{check}: {'no fault' if done.returncode == 0 else 'FAILED'}{found}.")
+    # The list of parts has the folder of the sources in it, which is nobody's business.
+    name = "svml.cdx"
+    run(["cargo", "cyclonedx", "--manifest-path", "crates/svml-cli/Cargo.toml", "--format", "json", "--all-features",
+         "--override-filename", name], check=True)  # fmt: skip
+    text = (ROOT / f"crates/svml-cli/{name}.json").read_text().replace(f"file://{ROOT}/", "file://")
+    for left in ROOT.glob(f"*/**/{name}.json"):
+        left.unlink()
+    folder = TARGET / "sbom"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(text)
+    parts = json.loads(text)["components"]
+    met &= len(parts) > 0 and str(ROOT) not in text
+    seen.append(f"The list of what the command is made of (CycloneDX, target/sbom/{name}.json) has {len(parts)} crates.")
+    return record(options.results, "supply", met, seen, [said("cargo", "deny", "--version"), said("cargo", "cyclonedx", "--version")])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=ROOT / "study/results/reliability.jsonl")
     checks = parser.add_subparsers(required=True)
-    for check in (coverage, mutants, miri, sanitizers, fuzz):
+    for check in (coverage, mutants, miri, sanitizers, fuzz, supply):
         one = checks.add_parser(check.__name__)
         one.set_defaults(check=check)
         if check is mutants:

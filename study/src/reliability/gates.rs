@@ -173,6 +173,11 @@ pub const GATES: &[Gate] = &[
         how: How::Made(&["fuzz"]),
     },
     Gate {
+        title: "Dependencies",
+        asks: "licences that ask for no more than their text, sources that are the registry's, no known defect; a list of them (SBOM)",
+        how: How::Made(&["supply"]),
+    },
+    Gate {
         title: "Speed from release to release",
         asks: "no loss beyond 5 % in twelve timed cases",
         how: How::Checks(&["speed"]),
