@@ -1,4 +1,4 @@
-"""Where estimators compute, as far as it can be seen without a card."""
+"""Where estimators compute. What needs a card says that it is skipped where there is none."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_moons
+from sklearn.model_selection import cross_val_score
 
 from svml import ITML, LMNN, NCA, SVML, InvalidParameterError, PairsITML, SVMLClassifier, _core, _cuda, load
 
@@ -86,6 +87,65 @@ def test_auto_is_the_processor_where_no_card_pays():
     assert auto.device_ == "cpu"
     assert auto._model.to_bytes() == cpu._model.to_bytes()
     assert np.array_equal(auto.decision_function(X), cpu.decision_function(X))
+
+
+def on_a_card(**params) -> SVMLClassifier:
+    """An estimator for the first card; the test is skipped where there is none."""
+    try:
+        SVMLClassifier(form="sphere", cross_fit=False, max_iter=1, device="cuda").fit(*rows())
+    except RuntimeError as error:
+        if "cannot be used" not in str(error):
+            raise
+        pytest.skip(f"no CUDA device ({error})")
+    return SVMLClassifier(**params, device="cuda")
+
+
+def test_a_fit_on_a_card_and_its_predictions():
+    X, y = make_classification(6000, 10, flip_y=0.2, random_state=0)
+    model, again = (on_a_card().fit(X, y) for _ in range(2))
+    assert model.device_.startswith("cuda:0 (") and not model.device_.endswith("()")
+    assert again._model.to_bytes() == model._model.to_bytes()
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.device == "cuda" and copy.device_ == model.device_
+    # So many that they are worth a card.
+    assert len(X) * len(model.support_) >= 1 << 20
+    card, probabilities = model.decision_function(X), model.predict_proba(X)
+    cpu = copy.set_params(device="cpu").decision_function(X)
+    assert np.abs(card - cpu).max() <= 1e-8 * np.abs(cpu).max()
+    assert np.abs(probabilities - copy.predict_proba(X)).max() <= 1e-8
+    assert np.array_equal(model.predict(X), copy.predict(X))
+
+
+def test_processes_share_a_card():
+    X, y = make_classification(400, 5, random_state=0)
+    model = on_a_card(form="sphere", max_iter=3)
+    alone, beside = (cross_val_score(model, X, y, cv=2, n_jobs=jobs) for jobs in (1, 2))
+    assert np.array_equal(alone, beside)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_cannot_use_a_card_that_was_open():
+    on_a_card()
+    printed = in_new_process(
+        """
+        import multiprocessing
+        from sklearn.datasets import make_moons
+        from svml import SVMLClassifier
+        X, y = make_moons(60, noise=0.1, random_state=0)
+
+        def fitted(device):
+            try:
+                return SVMLClassifier(form="sphere", device=device).fit(X, y).device_
+            except RuntimeError as error:
+                return "refused" if "forked" in str(error) else str(error)
+
+        first = fitted("cuda")
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            print(first[:6], *pool.map(fitted, ["cuda", "auto"]))
+        """,
+        **{name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PATH") if name in os.environ},
+    )
+    assert printed == "cuda:0 refused cpu"
 
 
 def in_new_process(program: str, **environment: str) -> str:

@@ -1,16 +1,17 @@
 //! SVMs on landmarks on the processor and on the first CUDA card: seconds of each question, and of a whole fit by phases.
 //!
-//! `cargo bench --bench cuda_landmarks -- [questions] [fit] [--rows N] [--no-processor]`; without a card it says so.
+//! `cargo bench --bench cuda_landmarks -- [questions] [fit] [--rows N] [--no-processor] [--limit SECONDS]`; without a card it
+//! says so. The limit is one for the fit on the processor.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use svml::internals::cuda::{self, Gpu};
 use svml::internals::landmarks::{
     Answer, LandmarkKernel, LandmarkProblems, LandmarkSvms, Landmarks, LocalRows, PART, Part,
-    Problem, Question, Rows,
+    Point, Problem, Question, Rows, Systems, Validation,
 };
 use svml::internals::loss::{Loss, Surrogate};
 use svml::internals::{LabelledRows, Watch};
@@ -54,6 +55,15 @@ struct Timed<'a> {
     times: Arc<Mutex<Times>>,
 }
 
+impl Times {
+    fn step(&mut self, seconds: f64) {
+        match std::mem::take(&mut self.fresh) {
+            true => self.first.push(seconds),
+            false => self.steps.push(seconds),
+        }
+    }
+}
+
 impl Rows for Timed<'_> {
     fn ask(&self, kernel: Option<&LandmarkKernel>, question: &Question) -> svml::Result<Answer> {
         let begun = Instant::now();
@@ -61,15 +71,39 @@ impl Rows for Timed<'_> {
         let seconds = begun.elapsed().as_secs_f64();
         let mut times = self.times.lock().unwrap();
         match question {
-            Question::Step { .. } if times.fresh => {
-                times.first.push(seconds);
-                times.fresh = false;
-            }
-            Question::Step { .. } => times.steps.push(seconds),
+            Question::Step { .. } => times.step(seconds),
             Question::Gradient { .. } => times.gradients.push(seconds),
             _ => {}
         }
         Ok(answer)
+    }
+
+    fn systems(&self, kernel: &LandmarkKernel) -> Option<&dyn Systems> {
+        self.rows.systems(kernel).map(|_| self as &dyn Systems)
+    }
+}
+
+impl Systems for Timed<'_> {
+    fn step(
+        &self,
+        kernel: &LandmarkKernel,
+        validation: Option<Validation>,
+        points: &[Option<(Point, Option<Point>)>],
+    ) -> svml::Result<Vec<Vec<f64>>> {
+        let begun = Instant::now();
+        let answer = Systems::step(&self.rows, kernel, validation, points)?;
+        self.times.lock().unwrap().step(begun.elapsed().as_secs_f64());
+        Ok(answer)
+    }
+
+    fn solve(
+        &self,
+        kernel: &LandmarkKernel,
+        number: usize,
+        cost: Option<f64>,
+        right: &[f64],
+    ) -> svml::Result<(Vec<f64>, f64)> {
+        self.rows.solve(kernel, number, cost, right)
     }
 }
 
@@ -159,7 +193,7 @@ fn all_questions(largest: usize, gpu: Option<&'static Gpu>, processor: bool) {
 }
 
 /// A default fit, with the time at which each activity and each step began.
-fn fit(n: usize, gpu: Option<&'static Gpu>) {
+fn fit(n: usize, gpu: Option<&'static Gpu>, limit: Option<f64>) {
     let (x, class) = table(n);
     let data = Dataset::new(x, &class).unwrap();
     println!("default fit to {n} x {COLUMNS} on {}", gpu.map_or("the processor", Gpu::name));
@@ -171,9 +205,17 @@ fn fit(n: usize, gpu: Option<&'static Gpu>) {
             println!("{:8.2} s step {}", step.seconds, step.iteration);
             std::ops::ControlFlow::Continue(())
         });
+    if let Some(limit) = limit {
+        run = run.time_limit(Duration::from_secs_f64(limit));
+    }
     let model = Model::fit_with(&data, Svml::default(), &mut run).unwrap();
     drop(run);
-    println!("{:8.2} s done; {:?}", begun.elapsed().as_secs_f64(), model.report().honest);
+    println!(
+        "{:8.2} s done; cut short: {}; {:?}",
+        begun.elapsed().as_secs_f64(),
+        model.report().cut_short,
+        model.report().honest
+    );
 }
 
 fn main() {
@@ -188,16 +230,18 @@ fn main() {
             None
         }
     };
+    let limit = arguments.iter().position(|argument| argument == "--limit");
+    let limit: Option<f64> = limit.map(|at| arguments[at + 1].parse().unwrap());
     let (processor, both) = (!given("--no-processor"), !given("questions") && !given("fit"));
     if both || given("questions") {
         all_questions(rows, gpu, processor);
     }
     if both || given("fit") {
         if let Some(gpu) = gpu {
-            fit(rows, Some(gpu));
+            fit(rows, Some(gpu), None);
         }
         if processor {
-            fit(rows, None);
+            fit(rows, None, limit);
         }
     }
 }

@@ -106,9 +106,12 @@ pub(crate) struct Speed {
 
 /// Below this many rows nobody looks for a card.
 pub const LEAST_ROWS: usize = 2000;
-/// A processor of sixteen cores, each at 77 % of 57.5 GF/s. It is not asked how many there are: a result must not depend on
-/// the number of threads.
+/// Below this many rows a kernel matrix stays on the processor where a card is used only if it pays.
+const LEAST_MATRIX: usize = 500;
+/// A processor of sixteen cores, each at 77 % of 57.5 GF/s, and the rows at which a fit has half of that. It is not asked how
+/// many cores there are: a result must not depend on the number of threads.
 const PROCESSOR_RATE: f64 = 16.0 * 44e9;
+const PROCESSOR_HALF_RATE: f64 = 7000.0;
 /// Products and factorisations of large matrices on the card, whose rate is half of this at `HALF_RATE` rows: 10 TF/s at
 /// 4,096 rows and 21 at 8,192.
 const CARD_RATE: f64 = 42e12;
@@ -120,13 +123,15 @@ const SLOW_DOUBLES: f64 = 16.0;
 /// Operations that count as one exponential.
 const EXPONENTIAL: f64 = 25.0;
 /// Seconds of all the launches of one evaluation, a few hundred of some microseconds each.
-const LAUNCHES: f64 = 4e-3;
+const LAUNCHES: f64 = 1.5e-3;
 /// Bytes in a second between the computer and the card.
 const TRANSFER: f64 = 10e9;
 /// Seconds until a card that was not used before in this process is ready. They count even if it is: a second fit in a
 /// process must not be computed at another place than the first.
-const OPENING: f64 = 1.0;
-/// Evaluations of a fit.
+const OPENING: f64 = 0.5;
+/// Seconds of the many small steps of a fit on a card, on parts of the rows and for several members, whatever its size.
+const SMALL_STEPS: f64 = 0.5;
+/// Evaluations on all rows that the rest of a fit is worth.
 const EVALUATIONS: f64 = 100.0;
 /// Only what is faster by this factor pays: estimates are rough, and results of the processor are the same on all
 /// computers.
@@ -161,7 +166,9 @@ impl Work {
 
     /// Seconds of one evaluation on the processor.
     fn on_processor(self) -> f64 {
-        (self.factors() + self.entries(self.support())) / PROCESSOR_RATE
+        let share = self.support() / (self.support() + PROCESSOR_HALF_RATE);
+        let rate = PROCESSOR_RATE * share.max(f64::MIN_POSITIVE);
+        (self.factors() + self.entries(self.support())) / rate
     }
 
     /// Seconds of one evaluation on a card.
@@ -173,12 +180,13 @@ impl Work {
 
     /// Whether a card that is used anyway is the place for this matrix.
     pub fn pays(self, card: Speed) -> bool {
-        self.rows.max(self.cols) >= LEAST_ROWS && MARGIN * self.on_card(card) < self.on_processor()
+        let large = self.rows.max(self.cols) >= LEAST_MATRIX;
+        large && MARGIN * self.on_card(card) < self.on_processor()
     }
 
     /// Whether it pays to begin with a card, for a whole fit.
     pub fn pays_for_fit(self, card: Speed) -> bool {
-        let on_card = OPENING + EVALUATIONS * self.on_card(card);
+        let on_card = OPENING + SMALL_STEPS + EVALUATIONS * self.on_card(card);
         self.rows >= LEAST_ROWS && MARGIN * on_card < EVALUATIONS * self.on_processor()
     }
 
@@ -252,7 +260,7 @@ mod tests {
             assert!(Work::of_fit(5000, features).pays(LARGE));
         }
         // Slow doubles need larger problems, and so does a small card.
-        let least = |card: Speed| (1..200).map(|k| 500 * k).find(|n| pays(*n, 20, card)).unwrap();
+        let least = |card: Speed| (1..10_000).map(|k| 10 * k).find(|n| pays(*n, 20, card)).unwrap();
         let small = Speed { multiprocessors: 40, ..LARGE };
         assert!(least(LARGE) < least(CONSUMER) && least(LARGE) < least(small));
         assert!((LEAST_ROWS..=8000).contains(&least(LARGE)), "{}", least(LARGE));

@@ -282,7 +282,10 @@ impl<'a> Run<'a> {
     pub fn report(&mut self, step: &Step, reserve: Duration) -> Option<Stop> {
         let ended = self.observer.as_mut().is_some_and(|observer| observer(step).is_break());
         if ended || self.watch.interrupted() {
-            self.watch.hurried.store(true, Ordering::Relaxed);
+            // What is abandoned is no part of the result.
+            if !self.watch.is_abandoned() {
+                self.watch.hurried.store(true, Ordering::Relaxed);
+            }
             return Some(Stop::Interrupted);
         }
         self.watch.out_of_time(reserve * (1 + self.more_left)).then_some(Stop::TimeLimit)

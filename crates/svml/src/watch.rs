@@ -158,6 +158,8 @@ pub struct Watch {
     pub(crate) device: Device,
     /// Whether anything was computed on it.
     pub(crate) on_card: Arc<AtomicBool>,
+    /// Whether nobody wants the result any more of one part of a fit.
+    pub(crate) abandoned: Option<Arc<AtomicBool>>,
 }
 
 impl Default for Watch {
@@ -173,6 +175,7 @@ impl Default for Watch {
             hurried: Arc::default(),
             device: Device::Auto,
             on_card: Arc::default(),
+            abandoned: None,
         }
     }
 }
@@ -241,10 +244,14 @@ impl Watch {
         Ok(())
     }
 
+    /// Whether a card was asked for by its name: then it is used whatever the size.
+    pub(crate) fn asks_for_card(&self) -> bool {
+        matches!(self.device, Device::Cuda(_))
+    }
+
     /// The card, if it is the place for a kernel matrix: always if it was asked for, else if it pays.
     pub(crate) fn card_for(&self, work: Work) -> Option<&'static Gpu> {
-        let asked = matches!(self.device, Device::Cuda(_));
-        self.gpu.filter(|gpu| asked || work.pays(speed(gpu)))
+        self.gpu.filter(|gpu| self.asks_for_card() || work.pays(speed(gpu)))
     }
 
     /// Notes that something is computed on the card. A fit that goes on after a kill need not compute it again, and says the
@@ -280,7 +287,17 @@ impl Watch {
 
     /// Whether the flag has been raised.
     pub fn interrupted(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed)
+        self.interrupt.load(Ordering::Relaxed) || self.is_abandoned()
+    }
+
+    /// Whether nobody wants the result any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// The same watch for a part of the fit that ends, without a result, once the flag is raised.
+    pub(crate) fn until(&self, abandoned: &Arc<AtomicBool>) -> Self {
+        Self { abandoned: Some(Arc::clone(abandoned)), ..self.clone() }
     }
 
     /// Time since the start of the run.

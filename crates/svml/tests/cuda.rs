@@ -2,8 +2,11 @@
 //! each test says that it is skipped.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
-use std::sync::atomic::AtomicBool;
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +15,10 @@ use svml::internals::Watch;
 use svml::internals::cuda::{Gpu, open};
 use svml::internals::kernel::{Factor, Gram, Outer, backend, expand, expand_on};
 use svml::internals::svm::{Problem, solve};
-use svml::{Error, Form, Kernel, Matrix, Metric, Remedy, Run};
+use svml::{
+    Criterion, Dataset, Device, Error, Form, Generator, Kernel, LandmarkChoice, Matrix, Metric,
+    Model, Remedy, Run, Stop, Svml,
+};
 
 const KERNELS: [Kernel; 3] = [Kernel::Gaussian, Kernel::Exponential, Kernel::Laplacian];
 const PRODUCTS: f64 = 1e-10;
@@ -426,7 +432,7 @@ fn a_raised_flag_interrupts() {
     let mut ones = vec![1.0; 6000];
     factor.solve(&mut ones);
     let inverse = factor.bordered_inverse(&ones).unwrap();
-    flag.store(true, std::sync::atomic::Ordering::Relaxed);
+    flag.store(true, Ordering::Relaxed);
     let interrupted = |result: svml::Result<()>| {
         assert!(matches!(result, Err(Error::Interrupted)), "{result:?}");
     };
@@ -439,6 +445,135 @@ fn a_raised_flag_interrupts() {
     factor.solve(&mut again);
     assert_eq!(again, ones);
     assert_eq!(inverse.diagonal().len(), 6000);
+}
+
+fn table(rows: usize) -> Dataset {
+    Generator { rows, noise: 8, ..Generator::default() }.generate().unwrap().data
+}
+
+fn fit(data: &Dataset, params: &Svml, run: Run<'_>) -> svml::Result<Model> {
+    Model::fit_with(data, params.clone(), &mut run.device(Device::Cuda(0)))
+}
+
+/// The share of rows that two models give different classes.
+fn apart(a: &Model, b: &Model, data: &Dataset) -> f64 {
+    let (a, b) = (a.predict(data.x()).unwrap(), b.predict(data.x()).unwrap());
+    let differ = a.iter().zip(&b).filter(|(a, b)| a != b).count();
+    differ as f64 / a.len() as f64
+}
+
+/// Another process takes nearly all of the memory while a fit is under way: through landmarks it goes on in smaller blocks.
+#[test]
+fn memory_that_ends_within_a_fit_makes_blocks_smaller() {
+    let Some((gpu, _turn)) = card() else { return };
+    let data = table(12_000);
+    let params = Svml { landmarks: LandmarkChoice::Count(500), ..Svml::default() };
+    let alone = fit(&data, &params, Run::new()).unwrap();
+    assert!(alone.report().used_card());
+    let taken = RefCell::new(None);
+    // What is kept for the next who asks goes first.
+    drop(gpu.limit_to(u64::MAX));
+    let run = Run::new().observer(|_| {
+        taken.borrow_mut().get_or_insert_with(|| gpu.take_all_but(64 << 20).unwrap());
+        ControlFlow::Continue(())
+    });
+    let beside = fit(&data, &params, run).unwrap();
+    assert!(taken.take().is_some(), "nothing was taken");
+    assert!(beside.report().used_card());
+    let apart = apart(&alone, &beside, &data);
+    assert!(apart < 0.005, "{apart} of the rows have another class");
+}
+
+/// Where a factor must be whole and there is no room for it, the fit ends with its size and the way out, and the next is as if
+/// nothing had been.
+#[test]
+fn a_factor_that_no_longer_fits_ends_a_fit_with_the_way_out() {
+    let Some((gpu, _turn)) = card() else { return };
+    let data = table(8000);
+    // So small a C that nearly all rows are support vectors: the final factor has four times the size of those before.
+    let params = Svml {
+        form: Form::Sphere.into(),
+        landmarks: LandmarkChoice::Exact,
+        criterion: Criterion::KFold(2),
+        learn_cost: false,
+        initial_cost: 0.001,
+        cross_fit: false,
+        max_iterations: 2,
+        ..Svml::default()
+    };
+    let alone = fit(&data, &params, Run::new()).unwrap();
+    drop(gpu.limit_to(u64::MAX));
+    let taken = RefCell::new(None);
+    let run = Run::new().observer(|_| {
+        taken.borrow_mut().get_or_insert_with(|| gpu.take_all_but(0).unwrap());
+        ControlFlow::Continue(())
+    });
+    let error = fit(&data, &params, run).map(|_| ()).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+    assert_eq!(error.remedy(), Some(Remedy::FitDevice));
+    assert!(error.to_string().contains("on cuda:0 already"), "{error}");
+    assert!(taken.take().is_some(), "nothing was taken");
+    let again = fit(&data, &params, Run::new()).unwrap();
+    assert!(again.to_bytes().unwrap() == alone.to_bytes().unwrap(), "other bytes afterwards");
+}
+
+/// A flag that is raised while a large exact fit computes ends it. How long that takes is printed.
+#[test]
+fn a_large_fit_is_interrupted() {
+    let Some((_, _turn)) = card() else { return };
+    let data = table(20_000);
+    let params = Svml {
+        form: Form::Diagonal.into(),
+        landmarks: LandmarkChoice::Exact,
+        initial_cost: 0.02,
+        // It would go on for long.
+        tolerance: 0.0,
+        ..Svml::default()
+    };
+    for after in [50, 150, 300, 600, 1000, 1500] {
+        let flag = Arc::new(AtomicBool::new(false));
+        let raiser = {
+            let flag = Arc::clone(&flag);
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(after));
+                flag.store(true, Ordering::Relaxed);
+                Instant::now()
+            })
+        };
+        let fitted = fit(&data, &params, Run::new().interrupt(flag));
+        let ended = Instant::now();
+        let reaction = ended.saturating_duration_since(raiser.join().unwrap());
+        eprintln!("interrupt after {after} ms: ended {:.0} ms later", 1e3 * reaction.as_secs_f64());
+        match fitted {
+            Err(Error::Interrupted) => {}
+            Ok(model) => assert_eq!(model.report().stop, Some(Stop::Interrupted)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// A time limit ends a large fit, with what there is. How late that is is printed.
+#[test]
+fn a_large_fit_keeps_a_time_limit() {
+    let Some((_, _turn)) = card() else { return };
+    let data = table(20_000);
+    let params = Svml {
+        form: Form::Diagonal.into(),
+        landmarks: LandmarkChoice::Exact,
+        initial_cost: 0.02,
+        tolerance: 0.0,
+        ..Svml::default()
+    };
+    for limit in [0.3, 1.0, 2.0] {
+        let begun = Instant::now();
+        let fitted = fit(&data, &params, Run::new().time_limit(Duration::from_secs_f64(limit)));
+        eprintln!("time limit {limit} s: ended after {:.3} s", begun.elapsed().as_secs_f64());
+        match fitted {
+            Err(Error::Interrupted) => {}
+            Ok(model) => assert!(model.report().cut_short, "{:?}", model.report().stop),
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 /// Factors of 32 bits, refined: as on cards for games.

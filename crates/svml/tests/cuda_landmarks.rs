@@ -14,7 +14,9 @@ use svml::internals::landmarks::{
 };
 use svml::internals::loss::{Loss, Surrogate};
 use svml::internals::{LabelledRows, ManyRows, Watch};
-use svml::{Dataset, Error, Form, Kernel, LandmarkChoice, Matrix, Method, Metric, Run, Svml};
+use svml::{
+    Dataset, Device, Error, Form, Kernel, LandmarkChoice, Matrix, Method, Metric, Model, Run, Svml,
+};
 
 /// Relative to the largest number of its kind in an answer.
 const AGREE: f64 = 1e-9;
@@ -421,15 +423,23 @@ fn svms_trained_on_a_card_are_those_of_the_processor() {
     let (x, all) = rows(3000, 8, 2);
     let of_folds: Vec<LabelledRows> = (0..2).map(|f| fold(&all, 2, f)).collect();
     let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
-    for (kernel, form) in [(Kernel::Gaussian, Form::Full), (Kernel::Exponential, Form::Diagonal)] {
+    // Newton's systems of few landmarks are solved by the processor, those of many on the card.
+    let kernels = [(Kernel::Gaussian, Form::Full), (Kernel::Exponential, Form::Diagonal)];
+    let cases = kernels.into_iter().flat_map(|kernel| [(kernel, 120), (kernel, 300)]);
+    for ((kernel, form), count) in cases {
         let metric = metric(form, 8);
         let evaluated = |watch: &Watch| {
-            let landmarks = Landmarks::choose(&x, &all.class, 2, 120, &metric, watch).unwrap();
+            let landmarks = Landmarks::choose(&x, &all.class, 2, count, &metric, watch).unwrap();
             let problems = problems(2, 2);
             let given = LandmarkProblems { kernel, metric: &metric, problems, guess: None };
             let keep = u64::MAX;
             let svms = LandmarkSvms::of_folds(&x, &of_folds, landmarks, given, keep, watch);
-            svms.unwrap().tolerance(1e-12).evaluate(2.0, loss).unwrap()
+            let mut svms = svms.unwrap().tolerance(1e-12);
+            // From what was there: another metric, and another C.
+            svms.evaluate(0.1, loss).unwrap();
+            svms.set_metric(&metric.scaled(1.3).unwrap()).unwrap();
+            svms.evaluate(5.0, loss).unwrap();
+            svms.evaluate(2.0, loss).unwrap()
         };
         let processor = evaluated(&Watch::default());
         let on_card = evaluated(&Watch::default().on(Some(gpu)));
@@ -480,6 +490,62 @@ fn where_memory_is_short_blocks_are_computed_again() {
     let error = svms.unwrap().train(1.0).unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
     drop(limit);
+}
+
+/// A card that is asked for by its name is used whatever the size.
+#[test]
+fn few_rows_are_summed_on_a_card_that_was_asked_for() {
+    let Some((_, _turn)) = card() else { return };
+    let (x, all) = rows(200, 3, 2);
+    let data = Dataset::new(x, &all.class).unwrap();
+    let params = Svml {
+        form: Form::Diagonal.into(),
+        landmarks: LandmarkChoice::Count(20),
+        cross_fit: false,
+        max_iterations: 2,
+        ..Svml::default()
+    };
+    let run = &mut Run::new().device(Device::Cuda(0));
+    let model = Model::fit_with(&data, params, run).unwrap();
+    assert!(model.report().used_card(), "{:?}", model.report().warnings);
+}
+
+/// Where memory ends while the systems of Newton's method are on the card, they are made again, and solved all the same.
+#[test]
+fn systems_that_stay_on_the_card_outlive_a_lack_of_memory() {
+    let Some((gpu, _turn)) = card() else { return };
+    let (x, all) = rows(6000, 8, 2);
+    let of_folds: Vec<LabelledRows> = (0..2).map(|f| fold(&all, 2, f)).collect();
+    let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
+    for (kernel, form) in [(Kernel::Gaussian, Form::Full), (Kernel::Exponential, Form::Diagonal)] {
+        let metric = metric(form, 8);
+        let evaluated = |watch: &Watch, room: Option<u64>| {
+            let landmarks = Landmarks::choose(&x, &all.class, 2, 300, &metric, watch).unwrap();
+            let problems = problems(2, 2);
+            let given = LandmarkProblems { kernel, metric: &metric, problems, guess: None };
+            let svms = LandmarkSvms::of_folds(&x, &of_folds, landmarks, given, u64::MAX, watch);
+            let mut svms = svms.unwrap().tolerance(1e-12);
+            svms.evaluate(0.1, loss).unwrap();
+            // From here on there is no room for what was kept: blocks are halved.
+            let limit = room.map(|room| gpu.limit_to(gpu.used() as u64 + room));
+            svms.set_metric(&metric.scaled(1.3).unwrap()).unwrap();
+            let evaluated = svms.evaluate(5.0, loss).unwrap();
+            drop(limit);
+            evaluated
+        };
+        let processor = evaluated(&Watch::default(), None);
+        let size = processor.d_metric.iter().fold(0.0, |size: f64, v| size.max(v.abs()));
+        for room in [8 << 20, 1 << 20] {
+            let on_card = evaluated(&Watch::default().on(Some(gpu)), Some(room));
+            assert!((processor.loss - on_card.loss).abs() < 1e-9 * processor.loss, "{room}");
+            for (a, b) in processor.d_metric.iter().zip(&on_card.d_metric) {
+                assert!(
+                    (a - b).abs() < 1e-7 * size,
+                    "{kernel} {form}: {a:e} and {b:e} of {size:e}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

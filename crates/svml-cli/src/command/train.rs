@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::ops::ControlFlow;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svml::data::{Format, Kind, LeftOut};
-use svml::internals::{Gaps, Slip, Suspect};
-use svml::{Error, Method, Model, Progress, Run, Stop};
+use svml::internals::{Gaps, Slip, Suspect, Watch};
+use svml::{Device, Error, Method, Model, Progress, Run, Stop};
 
 use crate::args::Train;
 use crate::console::{self, Console};
@@ -23,6 +24,27 @@ const LISTED: usize = 12;
 /// Fits that need fewer bytes than this begin without a word about it.
 const WORTH_SAYING: u64 = 500_000_000;
 
+/// A card that is opened by a thread of its own. The fit waits for it, and says what is wrong with it.
+struct Opening(Option<JoinHandle<()>>);
+
+impl Opening {
+    /// Of the card that was asked for, if one was.
+    fn of(device: Device) -> Self {
+        let Device::Cuda(_) = device else { return Self(None) };
+        let open = move || drop(Watch::on_device(device));
+        Self(std::thread::Builder::new().spawn(open).ok())
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        // A program must not end within a call of the driver.
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Train, console: &Console) -> Outcome {
     let method = method::chosen(args.method.as_ref(), &args.learning)?;
@@ -32,6 +54,8 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let written: Vec<_> = [("-o", args.output.as_str())].into_iter().chain(trace).collect();
     files::check_apart(&read, &written)?;
     written.iter().try_for_each(|(_, name)| files::check_writable(name))?;
+    // A card takes some tenths of a second to open, in which the table is read.
+    let _opening = Opening::of(args.learning.computing.device);
     let training = files::training(&args.data, console)?;
     // From here on Ctrl-C is answered with words. Not before: reading may wait for ever.
     let interrupt = console.interrupt();

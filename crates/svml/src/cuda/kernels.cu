@@ -365,3 +365,174 @@ extern "C" __global__ void invert_triangles(double *out, const double *l, whole 
         inverse[i * width] = sum / block[i + i * stride];
     }
 }
+
+// Products of the kernel with a vector: partial[p * rows + i] = sum over the tiles p of columns of v_j k(a_i, b_j), with k = exp(-r)
+// and r by `kind` the squared distance (0), the distance (1) or the sum of absolute differences (2). A block of 16 x 16 threads
+// has 64 rows and, one after the other, `each` tiles of 64 columns; a thread has 4 x 4 entries of each.
+#define BROAD 64
+extern "C" __global__ void kernel_product(
+    double *partial, const double *a, const double *b, const double *v, whole rows, whole cols, whole d, whole kind, whole each)
+{
+    __shared__ double left[DEPTH][BROAD + 1];
+    __shared__ double right[DEPTH][BROAD + 1];
+    int x = threadIdx.x & 15, y = threadIdx.x >> 4;
+    whole first = (whole)blockIdx.x * BROAD, tiles = (cols + BROAD - 1) / BROAD;
+    whole tile = (whole)blockIdx.y * each, end = tile + each < tiles ? tile + each : tiles;
+    double totals[4] = {0.0, 0.0, 0.0, 0.0};
+    for (; tile < end; tile++)
+    {
+        whole start = tile * BROAD;
+        double sums[4][4];
+        for (int s = 0; s < 4; s++)
+            for (int t = 0; t < 4; t++)
+                sums[s][t] = 0.0;
+        for (whole from = 0; from < d; from += DEPTH)
+        {
+            for (int at = threadIdx.x; at < BROAD * DEPTH; at += 256)
+            {
+                int k = at % DEPTH, point = at / DEPTH;
+                bool there = from + k < d;
+                left[k][point] = there && first + point < rows ? a[(first + point) * d + from + k] : 0.0;
+                right[k][point] = there && start + point < cols ? b[(start + point) * d + from + k] : 0.0;
+            }
+            __syncthreads();
+            whole depth = d - from < DEPTH ? d - from : DEPTH;
+            for (int k = 0; k < depth; k++)
+            {
+                double p[4], q[4];
+                for (int s = 0; s < 4; s++)
+                {
+                    p[s] = left[k][y + 16 * s];
+                    q[s] = right[k][x + 16 * s];
+                }
+                for (int s = 0; s < 4; s++)
+                    for (int t = 0; t < 4; t++)
+                    {
+                        double difference = p[s] - q[t];
+                        sums[s][t] = kind == 2 ? sums[s][t] + fabs(difference) : fma(difference, difference, sums[s][t]);
+                    }
+            }
+            __syncthreads();
+        }
+        for (int t = 0; t < 4; t++)
+        {
+            whole col = start + x + 16 * t;
+            double factor = col < cols ? v[col] : 0.0;
+            for (int s = 0; s < 4; s++)
+                totals[s] = fma(factor, exp(-(kind == 1 ? sqrt(sums[s][t]) : sums[s][t])), totals[s]);
+        }
+    }
+    for (int s = 0; s < 4; s++)
+    {
+        double total = totals[s];
+        for (int step = 8; step > 0; step >>= 1)
+            total += __shfl_down_sync(0xffffffffu, total, step, 16);
+        whole row = first + y + 16 * s;
+        if (x == 0 && row < rows)
+            partial[(whole)blockIdx.y * rows + row] = total;
+    }
+}
+
+// out_i = partial_i + partial_(count + i) + .., in this order.
+extern "C" __global__ void add_parts(double *out, const double *partial, whole count, whole parts)
+{
+    whole i = ROW;
+    if (i >= count)
+        return;
+    double sum = 0.0;
+    for (whole p = 0; p < parts; p++)
+        sum += partial[p * count + i];
+    out[i] = sum;
+}
+
+// Solutions with a triangular matrix, block after block of at most 256 rows, for few right-hand sides.
+//
+// out = t x for the inverse t of a triangle as `invert_triangles` stores it, or for `turned` its transpose. Eight rows for each
+// block of 256 threads, 32 threads for a row.
+extern "C" __global__ void solve_triangle(
+    double *out, whole stride_out, const double *x, whole stride, const double *t, whole rows, whole cols, whole width, whole turned)
+{
+    whole i = (whole)blockIdx.x * 8 + (threadIdx.x >> 5);
+    int lane = threadIdx.x & 31;
+    if (i >= rows)
+        return;
+    double own[8];
+    for (int s = 0; s < 8; s++)
+    {
+        whole k = lane + 32 * s;
+        own[s] = k < rows ? t[turned ? i + k * width : k + i * width] : 0.0;
+    }
+    for (whole c = 0; c < cols; c++)
+    {
+        double sum = 0.0;
+        for (int s = 0; s < 8; s++)
+            if (lane + 32 * s < rows)
+                sum = fma(own[s], x[lane + 32 * s + c * stride], sum);
+        for (int step = 16; step > 0; step >>= 1)
+            sum += __shfl_down_sync(0xffffffffu, sum, step);
+        if (lane == 0)
+            out[i + c * stride_out] = sum;
+    }
+}
+
+// c -= g x for the rows below a triangle: `inner` columns of g, at most 256. 32 rows for each block of 256 threads, eight
+// threads for a row; four right-hand sides at a time.
+extern "C" __global__ void solve_below(
+    double *c, whole stride_c, const double *g, whole stride, const double *x, whole stride_x, whole rows, whole inner, whole cols)
+{
+    __shared__ double factors[256][4];
+    __shared__ double sums[8][32][4];
+    int row = threadIdx.x & 31, group = threadIdx.x >> 5;
+    whole i = (whole)blockIdx.x * 32 + row;
+    for (whole first = 0; first < cols; first += 4)
+    {
+        __syncthreads();
+        if (threadIdx.x < inner)
+            for (int col = 0; col < 4; col++)
+                factors[threadIdx.x][col] = first + col < cols ? x[threadIdx.x + (first + col) * stride_x] : 0.0;
+        __syncthreads();
+        double own[4] = {0.0, 0.0, 0.0, 0.0};
+        if (i < rows)
+#pragma unroll 8
+            for (int k = group; k < inner; k += 8)
+            {
+                double value = g[i + k * stride];
+                for (int col = 0; col < 4; col++)
+                    own[col] = fma(value, factors[k][col], own[col]);
+            }
+        for (int col = 0; col < 4; col++)
+            sums[group][row][col] = own[col];
+        __syncthreads();
+        if (group < 4 && first + group < cols && i < rows)
+        {
+            double sum = 0.0;
+            for (int other = 0; other < 8; other++)
+                sum += sums[other][row][group];
+            c[i + (first + group) * stride_c] -= sum;
+        }
+    }
+}
+
+// c -= g' x for the rows above a triangle: `inner` rows of g, a column of which is for each of `rows`. 32 threads for each.
+extern "C" __global__ void solve_above(
+    double *c, whole stride_c, const double *g, whole stride, const double *x, whole stride_x, whole rows, whole inner, whole cols)
+{
+    whole j = (whole)blockIdx.x * 8 + (threadIdx.x >> 5);
+    int lane = threadIdx.x & 31;
+    if (j >= rows)
+        return;
+    double own[8];
+    for (int s = 0; s < 8; s++)
+        own[s] = lane + 32 * s < inner ? g[lane + 32 * s + j * stride] : 0.0;
+    for (whole col = 0; col < cols; col++)
+    {
+        double sum = 0.0;
+        for (int s = 0; s < 8; s++)
+            if (lane + 32 * s < inner)
+                sum = fma(own[s], x[lane + 32 * s + col * stride_x], sum);
+        for (int step = 16; step > 0; step >>= 1)
+            sum += __shfl_down_sync(0xffffffffu, sum, step);
+        if (lane == 0)
+            c[j + col * stride_c] -= sum;
+    }
+}

@@ -299,6 +299,32 @@ extern "C" __global__ void lm_pack(const double *h, double *triangle, i64 len) {
     for (i64 j = row + threadIdx.x; j < len; j += THREADS) triangle[start + j - row] = h[row * len + j];
 }
 
+// The trace of H = K_mm + cost h, or of I + cost h: in both the first is one but for the bias. One block of threads.
+extern "C" __global__ void lm_trace(const double *h, i64 len, double cost, double *trace) {
+    __shared__ double shared[WARPS];
+    double sum = 0.0;
+    for (i64 i = threadIdx.x; i < len; i += THREADS) sum += h[i * len + i];
+    sum = of_block(sum, shared);
+    if (threadIdx.x == 0) *trace = (double)(len - 1) + cost * sum;
+}
+
+// The lower triangle of K_mm + cost h, with a ridge of jitter times the trace: K_mm between the landmarks of two classes, from
+// a0 on l0 of them and from a1 on the others; the unit matrix where there is no k. The last row is that of the bias.
+extern "C" __global__ void lm_system(
+    double *out, const double *h, const double *k, i64 len, i64 m, i64 a0, i64 l0, i64 a1, double cost, double jitter,
+    const double *trace) {
+    i64 i = (i64)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= len) return;
+    i64 row = i < l0 ? a0 + i : a1 + i - l0;
+    for (i64 j = blockIdx.y; j <= i; j += gridDim.y) {
+        double value = 0.0;
+        if (i + 1 < len) value = k ? k[(j < l0 ? a0 + j : a1 + j - l0) * m + row] : i == j ? 1.0 : 0.0;
+        value += cost * h[i + j * len];
+        if (i == j) value += jitter * (*trace > 1.0 ? *trace : 1.0);
+        out[i + j * len] = value;
+    }
+}
+
 // Shares: partial[(block * problems + p) * SHARES + s], the hinge loss at 1/2, 1/4, .. of the way from outputs `from` to `to`.
 extern "C" __global__ void lm_shares(
     const double *from, const double *to, const double *weight, const u16 *fold, const double *facts,

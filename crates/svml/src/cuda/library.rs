@@ -208,13 +208,20 @@ impl Libraries {
             ));
         }
         let major = version / 1000;
-        // cuSOLVER counts its versions one behind.
-        Ok(Self {
-            blas: Blas::load("cuBLAS", &of_majors("cublas", major, 0))?,
-            solver: Solver::load("cuSOLVER", &of_majors("cusolver", major, -1))?,
-            compiler: Compiler::load("NVRTC", &of_majors("nvrtc", major, 0))?,
-            driver,
-        })
+        // The driver takes its time to start, in which the other libraries are read. Whether it has started is asked again
+        // when a card is opened. cuSOLVER counts its versions one behind.
+        let others = || -> Result<_, String> {
+            let blas = Blas::load("cuBLAS", &of_majors("cublas", major, 0))?;
+            let solver = Solver::load("cuSOLVER", &of_majors("cusolver", major, -1))?;
+            let compiler = Compiler::load("NVRTC", &of_majors("nvrtc", major, 0))?;
+            Ok((blas, solver, compiler))
+        };
+        let (blas, solver, compiler) = std::thread::scope(|scope| {
+            // SAFETY: may be called at any time, by any thread.
+            scope.spawn(|| unsafe { (driver.init)(0) });
+            others()
+        })?;
+        Ok(Self { driver, blas, solver, compiler })
     }
 }
 

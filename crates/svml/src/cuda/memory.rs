@@ -147,7 +147,43 @@ impl Drop for Limit {
     }
 }
 
+/// Memory of a card that counts for nobody here, until it is dropped: for tests, in the place of another process.
+#[derive(Debug)]
+pub struct Taken {
+    gpu: &'static Gpu,
+    address: Address,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if self.gpu.make_current().is_ok() {
+            self.gpu.free_all(vec![self.address]);
+        }
+    }
+}
+
 impl Gpu {
+    /// Takes all memory of the card but so many bytes and what is in use or kept here, as another process would.
+    pub fn take_all_but(&'static self, bytes: usize) -> Result<Taken> {
+        self.make_current()?;
+        let (mut free, mut total, mut address) = (0, 0, 0);
+        // SAFETY: each call writes the values whose addresses it is given.
+        let status = unsafe { (self.libraries.driver.memory)(&raw mut free, &raw mut total) };
+        self.check(status, "asking for the memory of the card")?;
+        let mut all = free.saturating_sub(bytes);
+        // What is free is not all in one piece.
+        loop {
+            // SAFETY: as above.
+            let status = unsafe { (self.libraries.driver.allocate)(&raw mut address, all.max(1)) };
+            if status == OUT_OF_MEMORY && all > LARGE {
+                all -= LARGE;
+                continue;
+            }
+            self.check(status, "taking the memory of the card")?;
+            return Ok(Taken { gpu: self, address });
+        }
+    }
+
     /// Bytes that can still be asked for: under the limit, and beside what is in use.
     pub fn free(&self) -> usize {
         self.pool.lock().map_or(0, |pool| pool.limit().saturating_sub(pool.used))

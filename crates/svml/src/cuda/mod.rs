@@ -22,7 +22,7 @@ mod library;
 mod memory;
 
 pub use lane::{Argument, Lane, MOST_BLOCKS, Number, Operand, Real, Side, View, transposed};
-pub use memory::{Buffer, Limit};
+pub use memory::{Buffer, Limit, Taken};
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -110,7 +110,7 @@ impl Gpu {
             0 => Ok(()),
             _ => Err(format!("{what} failed: {}", driver_text(libraries, status))),
         };
-        let (mut count, mut device, mut context) = (0, 0, std::ptr::null_mut());
+        let (mut count, mut device) = (0, 0);
         // SAFETY: each call writes the one value that it is given the address of; the driver is initialised first.
         unsafe {
             asked((driver.init)(0), "the start of the driver")?;
@@ -136,6 +136,24 @@ impl Gpu {
         let (capability, ratio) = ((attribute(75)?, attribute(76)?), attribute(87)?);
         // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT.
         let multiprocessors = attribute(16)?;
+        // The kernels are compiled while the driver makes the context.
+        let compile = |(file, source): &(&str, &str)| {
+            compile::compile(&libraries.compiler, file, source, Some(capability))
+        };
+        let (programs, context) = std::thread::scope(|scope| {
+            let compiling: Vec<_> =
+                SOURCES.iter().map(|source| scope.spawn(move || compile(source))).collect();
+            let mut context = std::ptr::null_mut();
+            // SAFETY: writes one handle, that of the context of a card that was just found.
+            let status = unsafe { (driver.retain)(&raw mut context, device) };
+            let panicked = |_| Err("the compiler of kernels panicked".to_owned());
+            let programs: Vec<_> = compiling
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(panicked))
+                .collect();
+            (programs, asked(status, "opening a context on the card").map(|()| context as usize))
+        });
+        let context = context? as Handle;
         let mut name = [0 as c_char; 128];
         let (mut free, mut total) = (0, 0);
         // SAFETY: the name is written with its end into 128 bytes; the context is that of a card that was just found.
@@ -144,7 +162,6 @@ impl Gpu {
                 (driver.name)(name.as_mut_ptr(), 127, device),
                 "asking for the name of the card",
             )?;
-            asked((driver.retain)(&raw mut context, device), "opening a context on the card")?;
             asked((driver.set_current)(context), "opening a context on the card")?;
             asked(
                 (driver.memory)(&raw mut free, &raw mut total),
@@ -153,8 +170,8 @@ impl Gpu {
             CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned()
         };
         let mut modules = Vec::new();
-        for (file, source) in SOURCES {
-            let program = compile::compile(&libraries.compiler, file, source, Some(capability))?;
+        for ((file, _), program) in SOURCES.iter().zip(programs) {
+            let program = program?;
             let mut module = std::ptr::null_mut();
             // SAFETY: the program is a whole image, PTX with a zero at its end.
             let status = unsafe { (driver.load_module)(&raw mut module, program.as_ptr().cast()) };
@@ -238,26 +255,32 @@ impl Gpu {
     pub fn lane(&'static self) -> Result<Lane> {
         self.make_current()?;
         let mut lanes = self.lock(&self.lanes)?;
+        // Whether the card has no room for another.
+        let mut crowded = false;
         loop {
             if let Some(queue) = lanes.idle.pop() {
                 drop(lanes);
                 return Lane::new(self, queue);
             }
-            if lanes.made < LANES {
+            if lanes.made < LANES && !crowded {
                 let number = lanes.made;
                 lanes.made += 1;
                 drop(lanes);
-                return match Queue::new(self, number) {
-                    Ok(queue) => Lane::new(self, queue),
-                    Err(error) => {
-                        // Its number is taken again only if it is the last, so that no two have the same.
-                        let mut lanes = self.lock(&self.lanes)?;
-                        if lanes.made == number + 1 {
-                            lanes.made = number;
-                        }
-                        Err(error)
-                    }
+                let error = match Queue::new(self, number) {
+                    Ok(queue) => return Lane::new(self, queue),
+                    Err(error) => error,
                 };
+                lanes = self.lock(&self.lanes)?;
+                // Its number is taken again only if it is the last, so that no two have the same.
+                if lanes.made == number + 1 {
+                    lanes.made = number;
+                }
+                // One that is lent will do once it is given back, unless there is none.
+                crowded = matches!(error, Error::TooLarge { .. }) && lanes.made > 0;
+                if !crowded {
+                    return Err(error);
+                }
+                continue;
             }
             lanes = self.returned.wait(lanes).map_err(|_| self.panicked())?;
         }

@@ -45,7 +45,7 @@ impl LandmarkSvms<'_> {
     pub fn evaluate(&mut self, cost: f64, loss: Loss) -> Result<Evaluated> {
         let validation = self.validation(loss);
         let value = self.train_and_validate(cost, Some(validation))?;
-        let adjoints = self.adjoints();
+        let adjoints = self.adjoints()?;
         let both = self.machines.iter().zip(&adjoints);
         let machines = both.map(|(machine, u)| (machine.theta().to_vec(), u.clone())).collect();
         let sums = self.ask(&Question::Gradient { validation, cost, machines })?;

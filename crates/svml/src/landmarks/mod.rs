@@ -41,5 +41,6 @@ pub use gradient::Evaluated;
 pub use newton::{LandmarkProblems, LandmarkSvms};
 pub use part::{BLOCK, LocalRows, PART, Part, blocks_in};
 pub use question::{
-    Answer, Guess, LandmarkKernel, Preparation, Problem, Question, Rows, Setting, Tree,
+    Answer, Guess, LandmarkKernel, Point, Preparation, Problem, Question, Rows, Setting, Systems,
+    Tree, Validation,
 };

@@ -17,7 +17,8 @@ use rayon::prelude::*;
 
 use super::pair::{PairColumns, RIDGE};
 use super::question::{
-    Guess, LandmarkKernel, Point, Preparation, Problem, Question, Rows, Setting, Validation,
+    Guess, LandmarkKernel, Point, Preparation, Problem, Question, Rows, Setting, Systems,
+    Validation,
 };
 use super::sums::{SHARES, StepSums, triangle_row};
 use super::{Landmarks, LocalRows, Part};
@@ -38,8 +39,8 @@ const UNMOVED: f64 = 1e-14;
 const MAX_STEPS: usize = 100;
 /// Added to the diagonal of H, relative to its trace, so that landmarks that are nearly dependent do no harm; and how often
 /// it is made a hundred times larger until H can be factored. It changes the way to the optimum but not the optimum.
-const JITTER: f64 = 1e-15;
-const JITTERS: usize = 6;
+pub(super) const JITTER: f64 = 1e-15;
+pub(super) const JITTERS: usize = 6;
 /// Objectives that differ by less than this, relative to their size, are equal but for rounding.
 const ROUNDING: f64 = 1e-11;
 
@@ -57,7 +58,7 @@ pub(super) struct Machine {
     point: Point,
     /// The point whose rows inside of the margin the triangle is over.
     before: Option<Point>,
-    /// sum w [k, 1] [k, 1]' over them: the upper triangle, row after row.
+    /// sum w [k, 1] [k, 1]' over them: the upper triangle, row after row. Empty where it stays with the rows.
     triangle: Vec<f64>,
     sums: StepSums,
     accepted: Option<Accepted>,
@@ -91,7 +92,7 @@ impl Machine {
         Self {
             point: Point { number: next_number(), theta: vec![0.0; len], guessed },
             before: None,
-            triangle: vec![0.0; len * (len + 1) / 2],
+            triangle: Vec::new(),
             sums: StepSums::of(Vec::new(), len),
             accepted: None,
             factor: None,
@@ -120,9 +121,12 @@ impl Machine {
         let last = alpha.len() - 1;
         alpha[last] = 0.0;
         let ridge = if whitened { RIDGE } else { 0.0 };
-        let entries = self.columns.iter().zip(&alpha);
-        let entries = entries.map(|(j, a)| self.columns.output(k_mm.row(j), &alpha) + ridge * a);
-        entries.chain([0.0]).collect()
+        let entry = |(j, a): (usize, &f64)| self.columns.output(k_mm.row(j), &alpha) + ridge * a;
+        let places: Vec<usize> = self.columns.iter().collect();
+        let entries = places.into_par_iter().zip(&alpha[..last]).with_min_len(64);
+        let mut entries: Vec<f64> = entries.map(entry).collect();
+        entries.push(0.0);
+        entries
     }
 
     /// H = K_mm + C sum, factored.
@@ -163,6 +167,7 @@ impl Machine {
     /// Takes over the sums at the present point.
     fn receive(&mut self, sums: Vec<f64>) {
         self.sums = StepSums::of(sums, self.len());
+        self.triangle.resize(self.sums.triangle().len(), 0.0);
         add_scaled(&mut self.triangle, 1.0, self.sums.triangle());
         self.before = Some(self.point.clone());
     }
@@ -170,13 +175,15 @@ impl Machine {
     /// Takes the next step, or ends, given the sums at the present point.
     fn advance(
         &mut self,
-        k_mm: &Matrix,
-        root: Option<&Cholesky>,
+        place: Place<'_>,
+        number: usize,
         cost: f64,
         tolerance: f64,
         watch: &Watch,
     ) -> Result<()> {
         self.steps += 1;
+        let k_mm = &place.kernel.k_mm;
+        let root = place.kernel.root(&place.kernel.setting.problems[number]);
         let k_alpha = self.regulariser(self.theta(), k_mm, root.is_some());
         let objective = 0.5 * dot(self.theta(), &k_alpha) + cost * self.sums.hinge();
         let guessed = self.point.guessed;
@@ -189,13 +196,19 @@ impl Machine {
         }
         let mut step = k_alpha;
         add_scaled(&mut step, cost, self.sums.gradient());
-        let factor = self.factored(k_mm, root.is_some(), cost, watch)?;
-        to_roots(root, &mut step);
-        factor.solve_lower(&mut step);
-        let decrease = dot(&step, &step);
-        factor.solve_upper(&mut step);
-        back_from_roots(root, &mut step);
-        self.factor = Some(factor);
+        let decrease = match place.systems {
+            Some(systems) => {
+                let solved = systems.solve(place.kernel, number, Some(cost), &step)?;
+                step = solved.0;
+                solved.1
+            }
+            None => {
+                let factor = self.factored(k_mm, root.is_some(), cost, watch)?;
+                let decrease = solve(&factor, root, &mut step);
+                self.factor = Some(factor);
+                decrease
+            }
+        };
         self.residual = (decrease / (cost * self.sums.weight()).max(f64::MIN_POSITIVE)).sqrt();
         let tolerance = if self.steps == 1 { tolerance.min(UNMOVED) } else { tolerance };
 
@@ -260,6 +273,23 @@ impl Machine {
             self.columns.scatter(&mut weights[j * m..(j + 1) * m], -u, self.theta());
         }
     }
+}
+
+/// Where the systems of Newton's method are solved: where the rows are, or here.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    kernel: &'p LandmarkKernel,
+    systems: Option<&'p dyn Systems>,
+}
+
+/// x <- H^-1 x for the factor of H; returns x' H^-1 x.
+fn solve(factor: &Cholesky, root: Option<&Cholesky>, x: &mut [f64]) -> f64 {
+    to_roots(root, x);
+    factor.solve_lower(x);
+    let product = dot(x, x);
+    factor.solve_upper(x);
+    back_from_roots(root, x);
+    product
 }
 
 /// x <- R^-1 x in all but the bias, where H is in terms of w.
@@ -417,15 +447,22 @@ impl<'a> LandmarkSvms<'a> {
             let point = |machine: &Machine| {
                 asks(machine).then(|| (machine.point.clone(), machine.before.clone()))
             };
-            let points = self.machines.iter().map(point).collect();
-            let sums = self.ask(&Question::Step { validation, points })?;
+            let points: Vec<_> = self.machines.iter().map(point).collect();
+            let sums = match self.rows.systems(&self.kernel) {
+                Some(systems) => {
+                    self.watch.check()?;
+                    systems.step(&self.kernel, validation, &points)?
+                }
+                None => self.ask(&Question::Step { validation, points })?,
+            };
             let asking = self.machines.iter_mut().filter(|machine| asks(machine));
             asking.zip(sums).for_each(|(machine, sums)| machine.receive(sums));
-            let Self { kernel, machines, tolerance, watch, .. } = self;
-            (machines.par_iter_mut().zip(&kernel.setting.problems))
-                .filter(|(machine, _)| asks(machine))
-                .try_for_each(|(machine, problem)| {
-                    machine.advance(&kernel.k_mm, kernel.root(problem), cost, *tolerance, watch)
+            let Self { rows, kernel, machines, tolerance, watch, .. } = self;
+            let place = Place { kernel, systems: rows.systems(kernel) };
+            (machines.par_iter_mut().enumerate())
+                .filter(|(_, machine)| asks(machine))
+                .try_for_each(|(number, machine)| {
+                    machine.advance(place, number, cost, *tolerance, watch)
                 })?;
             self.shorten(cost)?;
         }
@@ -483,18 +520,20 @@ impl<'a> LandmarkSvms<'a> {
     }
 
     /// The adjoint systems H [u; t] = sum g [k, 1], one for each SVM.
-    pub(super) fn adjoints(&self) -> Vec<Vec<f64>> {
-        let adjoint = |(machine, problem): (&Machine, &Problem)| {
+    pub(super) fn adjoints(&self) -> Result<Vec<Vec<f64>>> {
+        let systems = self.rows.systems(&self.kernel);
+        let adjoint = |(number, machine): (usize, &Machine)| {
             let mut u = machine.sums.valid().to_vec();
-            if let Some(factor) = &machine.factor {
-                let root = self.kernel.root(problem);
-                to_roots(root, &mut u);
-                factor.solve_lower(&mut u);
-                factor.solve_upper(&mut u);
-                back_from_roots(root, &mut u);
+            match (systems, &machine.factor) {
+                (Some(systems), _) => u = systems.solve(&self.kernel, number, None, &u)?.0,
+                (None, Some(factor)) => {
+                    let root = self.kernel.root(&self.kernel.setting.problems[number]);
+                    solve(factor, root, &mut u);
+                }
+                (None, None) => {}
             }
-            u
+            Ok(u)
         };
-        self.machines.par_iter().zip(&self.kernel.setting.problems).map(adjoint).collect()
+        self.machines.par_iter().enumerate().map(adjoint).collect()
     }
 }

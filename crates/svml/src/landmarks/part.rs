@@ -9,12 +9,14 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::card::CardRows;
-use super::question::{Answer, LandmarkKernel, Preparation, Problem, Question, Rows, Tree};
+use super::card::{self, CardRows};
+use super::question::{
+    Answer, LandmarkKernel, Point, Preparation, Problem, Question, Rows, Systems, Tree, Validation,
+};
 use crate::cuda::Gpu;
 use crate::data::LabelledRows;
 use crate::data::folds::mix;
-use crate::error::Result;
+use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 use crate::metric::Metric;
 use crate::watch::Watch;
@@ -212,7 +214,8 @@ impl<'a> Part<'a> {
     ) -> Result<Answer> {
         watch.check()?;
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((gpu, kernel)) = card_for(kernel, question, self.rows(), watch) {
+        if let Some((gpu, kernel)) = card_for(kernel, question.is_about_svms(), self.rows(), watch)
+        {
             let card = kept.card.get_or_insert_with(|| CardRows::new(gpu));
             return card.answer(&[self], kernel, question, watch).map(Answer::Sums);
         }
@@ -331,15 +334,15 @@ pub(super) fn class_factor(kernel: &LandmarkKernel, class: usize) -> f64 {
 }
 
 /// The card that a question about so many rows is answered on, with its kernel: one that is about SVMs, where the watch has a
-/// card and K is large enough for the way there to pay.
+/// card and it was asked for, or K is large enough for the way there to pay.
 fn card_for<'k>(
     kernel: Option<&'k LandmarkKernel>,
-    question: &Question,
+    about_svms: bool,
     rows: usize,
     watch: &Watch,
 ) -> Option<(&'static Gpu, &'k LandmarkKernel)> {
-    let (gpu, kernel) = (watch.gpu().filter(|_| question.is_about_svms())?, kernel?);
-    let worth = rows.saturating_mul(kernel.m()) >= WORTH_A_CARD;
+    let (gpu, kernel) = (watch.gpu().filter(|_| about_svms)?, kernel?);
+    let worth = watch.asks_for_card() || rows.saturating_mul(kernel.m()) >= WORTH_A_CARD;
     worth.then(|| {
         watch.uses_card();
         (gpu, kernel)
@@ -366,6 +369,26 @@ impl<'a> LocalRows<'a> {
     pub fn parts(&self) -> &[Part<'a>] {
         &self.parts
     }
+
+    fn rows(&self) -> usize {
+        self.parts.iter().map(Part::rows).sum()
+    }
+
+    /// The card, of which it is known that there is one.
+    fn gpu(&self) -> Result<&'static Gpu> {
+        let missing = || Error::Device {
+            device: self.watch.device.to_string(),
+            reason: "no card was opened".to_owned(),
+            remedy: Remedy::UseProcessor,
+        };
+        self.watch.gpu().ok_or_else(missing)
+    }
+
+    /// Does something with what is on the card.
+    fn on_card<T>(&self, gpu: &'static Gpu, act: impl FnOnce(&mut CardRows) -> T) -> T {
+        let mut card = self.card.lock().unwrap_or_else(PoisonError::into_inner);
+        act(card.get_or_insert_with(|| CardRows::new(gpu)))
+    }
 }
 
 /// How many blocks of K against so many landmarks fit in so many bytes.
@@ -376,12 +399,11 @@ pub fn blocks_in(bytes: u64, landmarks: usize) -> usize {
 
 impl Rows for LocalRows<'_> {
     fn ask(&self, kernel: Option<&LandmarkKernel>, question: &Question) -> Result<Answer> {
-        let rows = self.parts.iter().map(Part::rows).sum();
-        if let Some((gpu, kernel)) = card_for(kernel, question, rows, &self.watch) {
-            let mut card = self.card.lock().unwrap_or_else(PoisonError::into_inner);
-            let card = card.get_or_insert_with(|| CardRows::new(gpu));
+        let about_svms = question.is_about_svms();
+        if let Some((gpu, kernel)) = card_for(kernel, about_svms, self.rows(), &self.watch) {
             let parts: Vec<&Part<'_>> = self.parts.iter().collect();
-            return card.answer(&parts, kernel, question, &self.watch).map(Answer::Sums);
+            let answer = |card: &mut CardRows| card.answer(&parts, kernel, question, &self.watch);
+            return self.on_card(gpu, answer).map(Answer::Sums);
         }
         let mut left = blocks_in(self.keep, kernel.map_or(0, LandmarkKernel::m));
         let mut tree = Tree::default();
@@ -400,5 +422,36 @@ impl Rows for LocalRows<'_> {
             tree.push(part.answer(kernel, question, keep, &self.watch)?);
         }
         Ok(tree.total().unwrap_or(Answer::Sums(Vec::new())))
+    }
+
+    fn systems(&self, kernel: &LandmarkKernel) -> Option<&dyn Systems> {
+        let (gpu, kernel) = card_for(Some(kernel), true, self.rows(), &self.watch)?;
+        card::keeps_systems(gpu, kernel).then_some(self as &dyn Systems)
+    }
+}
+
+impl Systems for LocalRows<'_> {
+    fn step(
+        &self,
+        kernel: &LandmarkKernel,
+        validation: Option<Validation>,
+        points: &[Option<(Point, Option<Point>)>],
+    ) -> Result<Vec<Vec<f64>>> {
+        let parts: Vec<&Part<'_>> = self.parts.iter().collect();
+        let step = |card: &mut CardRows| card.step(&parts, kernel, validation, points, &self.watch);
+        self.on_card(self.gpu()?, step)
+    }
+
+    fn solve(
+        &self,
+        kernel: &LandmarkKernel,
+        number: usize,
+        cost: Option<f64>,
+        right: &[f64],
+    ) -> Result<(Vec<f64>, f64)> {
+        self.watch.check()?;
+        // Systems of several problems are solved side by side: what is on the card is not held meanwhile.
+        let system = self.on_card(self.gpu()?, |card| card.system(kernel, number))?;
+        system.solve(cost, right)
     }
 }

@@ -26,11 +26,42 @@ use crate::watch::{Key, Watch};
 pub trait Rows: Sync {
     /// The sum of the answers of all parts to a question, which may be about SVMs on landmarks.
     fn ask(&self, kernel: Option<&LandmarkKernel>, question: &Question) -> Result<Answer>;
+
+    /// Where the systems of Newton's method are kept and solved, if that is where the rows are: the matrices are then never
+    /// sent. The answer is the same for as long as the SVMs are.
+    fn systems(&self, _kernel: &LandmarkKernel) -> Option<&dyn Systems> {
+        None
+    }
+}
+
+/// The systems of Newton's method, kept where the rows are.
+pub trait Systems: Sync {
+    /// The answer to [`Question::Step`] but for the triangles: the sum in H stays here.
+    fn step(
+        &self,
+        kernel: &LandmarkKernel,
+        validation: Option<Validation>,
+        points: &[Option<(Point, Option<Point>)>],
+    ) -> Result<Vec<Vec<f64>>>;
+
+    /// The solution x of H x = `right` for the problem of this number, and `right` times x. With a C the matrix H is made of
+    /// the sum of the last step and factored, without one it is that of the last solution.
+    fn solve(
+        &self,
+        kernel: &LandmarkKernel,
+        number: usize,
+        cost: Option<f64>,
+        right: &[f64],
+    ) -> Result<(Vec<f64>, f64)>;
 }
 
 impl<R: Rows + ?Sized> Rows for &R {
     fn ask(&self, kernel: Option<&LandmarkKernel>, question: &Question) -> Result<Answer> {
         (**self).ask(kernel, question)
+    }
+
+    fn systems(&self, kernel: &LandmarkKernel) -> Option<&dyn Systems> {
+        (**self).systems(kernel)
     }
 }
 

@@ -230,7 +230,11 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     run.begins(Activity::TrainingFinalSvms);
     let watch = run.watch();
     let train = |member| final_svms(&rows, params, approach, member, stop, honest.is_none(), watch);
-    let trained: Vec<Trained> = match sample.rows() < members::BESIDE_EACH_OTHER {
+    // Few rows leave threads idle, and a card is idle while a thread prepares what it is asked next. Exact SVMs may be as large
+    // as the card.
+    let on_card = watch.gpu().is_some() && approach.last.is_some();
+    let beside = sample.rows() < members::BESIDE_EACH_OTHER || on_card;
+    let trained: Vec<Trained> = match beside {
         true => members.par_iter().map(train).collect::<Result<_>>()?,
         false => members.iter().map(train).collect::<Result<_>>()?,
     };

@@ -7,6 +7,8 @@
 //! the cube of the rows, learning on two halves costs a quarter of learning on all rows.
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -165,11 +167,30 @@ impl<'a> Halves<'a> {
         };
         let unobserved = || Run::unobserved_by(&watch).keeping(left);
         let fits: Vec<Result<SvmlFit>> = if run.is_observed() {
-            let first = learn(0, &mut run.on_half().keeping(left));
-            let go_on = first.as_ref().is_ok_and(|fit| !fit.stop.is_early());
-            let rest = if go_on { 1..self.count() } else { 1..1 };
-            let rest = rest.into_par_iter().map(|half| learn(half, &mut unobserved()));
-            let rest: Vec<Result<SvmlFit>> = rest.collect();
+            // Through landmarks a card has room for the others meanwhile. They are abandoned if the first ends early.
+            let beside = watch.gpu().is_some() && params.landmarks != LandmarkChoice::Exact;
+            let abandoned = Arc::new(AtomicBool::new(false));
+            let others = |watch: &Watch| -> Vec<Result<SvmlFit>> {
+                let run = || Run::unobserved_by(watch).keeping(left);
+                let halves = (1..self.count()).into_par_iter();
+                halves.map(|half| learn(half, &mut run())).collect()
+            };
+            let mut rest = Vec::new();
+            let first = rayon::in_place_scope(|scope| {
+                if beside {
+                    let (rest, watch) = (&mut rest, watch.until(&abandoned));
+                    scope.spawn(move |_| *rest = others(&watch));
+                }
+                let first = learn(0, &mut run.on_half().keeping(left));
+                let go_on = first.as_ref().is_ok_and(|fit| !fit.stop.is_early());
+                abandoned.store(!go_on, Ordering::Relaxed);
+                first
+            });
+            if abandoned.load(Ordering::Relaxed) {
+                rest.clear();
+            } else if !beside {
+                rest = others(&watch);
+            }
             std::iter::once(first).chain(rest).collect()
         } else {
             (0..self.count()).into_par_iter().map(|half| learn(half, &mut unobserved())).collect()
@@ -196,7 +217,7 @@ impl<'a> Halves<'a> {
     ) -> Result<CrossFit> {
         let mut values = vec![Vec::new(); multiples.len()];
         let mut first: Option<(Vec<BinarySvm>, f64)> = None;
-        for half in 0..self.count() {
+        let ask = |half: usize| -> Result<Vec<Asked>> {
             let from = &learned[Self::other(half)];
             let key = || {
                 // How the rows are dealt depends on these alone.
@@ -206,10 +227,17 @@ impl<'a> Halves<'a> {
                 let key = from.metric.in_key(key).numbers(&[from.cost]);
                 from.svms.iter().fold(key, |key, svm| svm.in_key(key))
             };
-            let quarters = watch.remember(key, || match self.approach.ask {
+            watch.remember(key, || match self.approach.ask {
                 Some(count) => self.ask_on_landmarks(half, kernel, from, count, multiples, watch),
                 None => self.ask_exactly(half, kernel, from, multiples, watch),
-            })?;
+            })
+        };
+        // The memory of a computer is planned for one half at a time; through landmarks a card has room for all.
+        let asked: Vec<Vec<Asked>> = match watch.gpu().is_some() && self.approach.ask.is_some() {
+            true => (0..self.count()).into_par_iter().map(ask).collect::<Result<_>>()?,
+            false => (0..self.count()).map(ask).collect::<Result<_>>()?,
+        };
+        for quarters in asked {
             for quarter in quarters {
                 let outputs = values.iter_mut().zip(&quarter.outputs);
                 outputs.for_each(|(values, outputs)| values.extend_from_slice(outputs.as_slice()));

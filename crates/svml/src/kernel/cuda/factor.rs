@@ -14,10 +14,11 @@ use crate::error::{Error, Result};
 use crate::kernel::Inverse;
 use crate::linalg::{Matrix, SmallSystem, dot};
 
-/// Matrices up to this size are factored at once.
-const WHOLE: usize = 4096;
-/// Least and most columns of a block column, of which there are about sixteen.
-const BLOCK: (usize, usize) = (512, 2048);
+/// Matrices up to this size are factored at once, which takes a tenth of a second at most; the second, where numbers of 64 bits
+/// are slow.
+const WHOLE: (usize, usize) = (24_576, 4096);
+/// Columns of a block column of larger ones.
+const BLOCK: usize = 4096;
 /// Columns of the rest that are updated at a time, so that an interrupt is seen in between.
 const STRIP: usize = 4096;
 /// Columns of the inverse that are computed together.
@@ -90,10 +91,8 @@ fn cholesky<T: Real>(
     check: &dyn Fn() -> Result<()>,
 ) -> Result<std::result::Result<(), usize>> {
     let n = a.rows();
-    let width = match n <= WHOLE {
-        true => n,
-        false => (n / 16).clamp(BLOCK.0, BLOCK.1).next_multiple_of(256),
-    };
+    let whole = if lane.gpu().has_fast_doubles() { WHOLE.0 } else { WHOLE.1 };
+    let width = if n <= whole { n } else { BLOCK };
     let (minus, one) = (T::from(-1.0), T::ONE);
     for k in steps(n, width) {
         check()?;
@@ -103,8 +102,12 @@ fn cholesky<T: Real>(
         }
         let rest = n - k.end;
         let panel = a.part(k.end, k.start, rest, k.len())?;
-        lane.trsm(Hand::Right, transposed(diagonal), panel)?;
-        lane.pace(rest as f64 * (k.len() * k.len()) as f64, check)?;
+        // Some rows at a time, so that an interrupt is seen in between.
+        for i in steps(rest, STRIP) {
+            let rows = panel.part(i.start, 0, i.len(), k.len())?;
+            lane.trsm(Hand::Right, transposed(diagonal), rows)?;
+            lane.pace(i.len() as f64 * (k.len() * k.len()) as f64, check)?;
+        }
         for j in steps(rest, STRIP) {
             let (at, below) = (k.end + j.start, rest - j.end);
             let own = panel.part(j.start, 0, j.len(), k.len())?;
@@ -118,14 +121,31 @@ fn cholesky<T: Real>(
     Ok(Ok(()))
 }
 
+/// From one column of a large matrix to the next: columns that begin at multiples of 128 bytes are read much faster.
+fn stride(n: usize) -> usize {
+    n.next_multiple_of(16)
+}
+
+/// A square matrix whose columns begin so.
+fn square(buffer: &Buffer<f64>, n: usize) -> Result<View<'_, f64>> {
+    buffer.matrix(stride(n), n)?.part(0, 0, n, n)
+}
+
+/// The inverse of the small triangle that begins with this column, transposed.
+fn inverse_of(triangles: &Buffer<f64>, first: usize, rows: usize) -> Result<View<'_, f64>> {
+    let all = triangles.matrix(TRIANGLE, triangles.len() / TRIANGLE)?;
+    all.part(0, first, rows, rows)
+}
+
 impl Double {
     fn new(gram: &CudaGram<'_>, set: &[usize], ridge: &[f64]) -> Result<Self> {
         let n = set.len();
         let check = || gram.watch.check();
         let mut lane = gram.gpu.lane()?;
         let lane = &mut lane;
-        let g = lane.buffer(n.saturating_mul(n), "a factorisation of the kernel matrix")?;
-        let a = g.matrix(n, n)?;
+        let values = stride(n).saturating_mul(n);
+        let g = lane.buffer(values, "a factorisation of the kernel matrix")?;
+        let a = square(&g, n)?;
         let side = gram.side(lane, set)?;
         for j in steps(n, STRIP) {
             let strip = a.part(j.start, j.start, n - j.start, j.len())?;
@@ -142,8 +162,9 @@ impl Double {
                 let count = n.div_ceil(TRIANGLE);
                 let triangles =
                     lane.buffer(count * TRIANGLE * TRIANGLE, "inverses of small triangles")?;
+                let stride = a.stride().into();
                 let arguments: [Argument; 5] =
-                    [(&triangles).into(), a.into(), n.into(), n.into(), TRIANGLE.into()];
+                    [(&triangles).into(), a.into(), stride, n.into(), TRIANGLE.into()];
                 lane.launch_blocks("invert_triangles", (count, 1), (TRIANGLE, 1), &arguments)?;
                 Some(triangles)
             }
@@ -152,7 +173,7 @@ impl Double {
     }
 
     fn g(&self) -> Result<View<'_, f64>> {
-        self.g.matrix(self.n, self.n)
+        square(&self.g, self.n)
     }
 
     /// c <- G^-1 c, or for `turned` G'^-1 c.
@@ -165,36 +186,54 @@ impl Double {
             };
         };
         // Block after block: its triangle by the inverse of that, then what it is to the other rows.
-        let part = lane.scratch(TRIANGLE * c.cols(), "part of a solution")?;
-        let mut blocks: Vec<_> = steps(self.n, TRIANGLE).enumerate().collect();
+        let solved = lane.scratch(self.n * c.cols(), "a solution")?;
+        let solved = solved.matrix(self.n, c.cols())?;
+        let mut blocks: Vec<_> = steps(self.n, TRIANGLE).collect();
         if turned {
             blocks.reverse();
         }
-        for (b, k) in blocks {
-            let whole = triangles.matrix(TRIANGLE, triangles.len() / TRIANGLE)?;
-            // Stored transposed.
-            let inverse = whole.part(0, b * TRIANGLE, k.len(), k.len())?;
-            let (own, part) =
-                (c.part(k.start, 0, k.len(), c.cols())?, part.matrix(k.len(), c.cols())?);
-            match turned {
-                true => lane.gemm(1.0, inverse, own, 0.0, part)?,
-                false => lane.gemm(1.0, transposed(inverse), own, 0.0, part)?,
-            }
-            copy(lane, own, part)?;
-            let (others, block) = match turned {
+        for k in blocks {
+            let own = c.part(k.start, 0, k.len(), c.cols())?;
+            let x = solved.part(k.start, 0, k.len(), c.cols())?;
+            let inverse = inverse_of(triangles, k.start, k.len())?;
+            let arguments: [Argument; 9] = [
+                x.into(),
+                x.stride().into(),
+                own.into(),
+                own.stride().into(),
+                inverse.into(),
+                k.len().into(),
+                c.cols().into(),
+                TRIANGLE.into(),
+                usize::from(turned).into(),
+            ];
+            lane.launch_blocks("solve_triangle", (k.len().div_ceil(8), 1), (256, 1), &arguments)?;
+            let (kernel, at_once, others, block) = match turned {
                 true => {
                     let block = g.part(k.start, 0, k.len(), k.start)?;
-                    (c.part(0, 0, k.start, c.cols())?, transposed(block))
+                    ("solve_above", 8, c.part(0, 0, k.start, c.cols())?, block)
                 }
                 false => {
                     let rest = self.n - k.end;
                     let block = g.part(k.end, k.start, rest, k.len())?;
-                    (c.part(k.end, 0, rest, c.cols())?, block.into())
+                    ("solve_below", 32, c.part(k.end, 0, rest, c.cols())?, block)
                 }
             };
-            lane.gemm(-1.0, block, part, 1.0, others)?;
+            let arguments: [Argument; 9] = [
+                others.into(),
+                others.stride().into(),
+                block.into(),
+                block.stride().into(),
+                x.into(),
+                x.stride().into(),
+                others.rows().into(),
+                k.len().into(),
+                c.cols().into(),
+            ];
+            let blocks = (others.rows().div_ceil(at_once), 1);
+            lane.launch_blocks(kernel, blocks, (256, 1), &arguments)?;
         }
-        Ok(())
+        copy(lane, c, solved)
     }
 }
 
@@ -741,8 +780,9 @@ impl CudaGram<'_> {
         check()?;
         let mut lane = self.gpu.lane()?;
         let lane = &mut lane;
-        let b = lane.buffer(n.saturating_mul(n), "the inverse of the kernel matrix")?;
-        let x = b.matrix(n, n)?;
+        let values = stride(n).saturating_mul(n);
+        let b = lane.buffer(values, "the inverse of the kernel matrix")?;
+        let x = square(&b, n)?;
         let g = double.g()?;
         // G^-1 in blocks of columns, each from its own first row on: above that it is zero, and nothing is read.
         for j in steps(n, INVERSE_BLOCK) {
@@ -797,7 +837,7 @@ impl CudaInverse<'_, '_> {
         in_tiles(self.gram.gpu, |entries| {
             let mut lane = self.gram.gpu.lane()?;
             let lane = &mut lane;
-            let b = self.b.matrix(n, n)?;
+            let b = square(&self.b, n)?;
             let q = lane.send(q)?;
             let squares = lane.scratch(n, "the diagonal of a product")?;
             squared_columns(lane, &squares, b, Some(&q))?;
@@ -828,7 +868,8 @@ impl Inverse for CudaInverse<'_, '_> {
         let diagonal = || {
             let mut lane = self.gram.gpu.lane()?;
             let out = lane.scratch(n, "the diagonal of the inverse")?;
-            let arguments: [Argument; 4] = [(&out).into(), (&self.b).into(), n.into(), n.into()];
+            let b = square(&self.b, n)?;
+            let arguments: [Argument; 4] = [(&out).into(), b.into(), b.stride().into(), n.into()];
             lane.launch("diagonal", (n, 1), &arguments)?;
             lane.download(out.all())
         };

@@ -288,28 +288,41 @@ impl<'a> CudaGram<'a> {
         if out.is_empty() || over.is_empty() {
             return Ok(vec![0.0; out.len()]);
         }
-        in_tiles(self.gpu, |entries| {
-            let mut lane = self.gpu.lane()?;
-            let lane = &mut lane;
-            let (rows, cols) = (self.side(lane, out)?, self.side(lane, over)?);
-            let v = lane.send(v)?;
-            let sums = lane.scratch(out.len(), "the sums of a product")?;
-            let Tile { rows: height, cols: width } = Tile::new(out.len(), over.len(), entries);
-            let memory = lane.scratch(height * width, "a tile of the kernel matrix")?;
-            for i in steps(out.len(), height) {
-                for j in steps(over.len(), width) {
-                    let tile = memory.matrix(i.len(), j.len())?;
-                    self.fill(lane, Entry::Value, tile, (&rows, i.start), (&cols, j.start))?;
-                    let beta = if j.start == 0 { 0.0 } else { 1.0 };
-                    let (v, sums) = (
-                        v.all().part(j.start, 0, j.len(), 1)?,
-                        sums.all().part(i.start, 0, i.len(), 1)?,
-                    );
-                    lane.gemv(1.0, tile, v, beta, sums)?;
-                }
-            }
-            lane.download(sums.all())
-        })
+        let mut lane = self.gpu.lane()?;
+        let lane = &mut lane;
+        let (rows, cols) = (self.mapped(lane, out)?, self.mapped(lane, over)?);
+        let v = lane.send(v)?;
+        let (tiles, each) = plan::parts_of_product(out.len(), over.len());
+        let parts = over.len().div_ceil(plan::BROAD).div_ceil(each);
+        let partial = lane.scratch::<f64>(parts * out.len(), "parts of the sums of a product")?;
+        let kind: usize = match self.kernel {
+            Kernel::Exponential => 1,
+            Kernel::Laplacian => 2,
+            _ => 0,
+        };
+        let arguments: [Argument; 9] = [
+            (&partial).into(),
+            (&rows).into(),
+            (&cols).into(),
+            (&v).into(),
+            out.len().into(),
+            over.len().into(),
+            self.metric.rank().into(),
+            kind.into(),
+            each.into(),
+        ];
+        lane.launch_blocks("kernel_product", (tiles, parts), (256, 1), &arguments)?;
+        let sums = lane.scratch(out.len(), "the sums of a product")?;
+        let arguments: [Argument; 4] =
+            [(&sums).into(), (&partial).into(), out.len().into(), parts.into()];
+        lane.launch("add_parts", (out.len(), 1), &arguments)?;
+        lane.download(sums.all())
+    }
+
+    /// Some rows, mapped by L. // (rank, rows) by columns
+    fn mapped(&self, lane: &mut Lane, rows: &[usize]) -> Result<Buffer<f64>> {
+        let places = lane.send_places(rows)?;
+        self.gathered(lane, &self.z, self.metric.rank(), &places)
     }
 }
 

@@ -42,6 +42,17 @@ impl Tile {
     }
 }
 
+/// Rows and columns of a tile of a product with a vector, as its kernel has them, and blocks that keep a large card busy.
+pub(super) const BROAD: usize = 64;
+const BUSY: usize = 1024;
+
+/// Tiles of rows of a product with a vector, and how many tiles of columns one block of threads adds up. It depends on the
+/// sizes alone, and so does the order of the sum.
+pub(super) fn parts_of_product(rows: usize, cols: usize) -> (usize, usize) {
+    let (down, across) = (rows.div_ceil(BROAD).max(1), cols.div_ceil(BROAD).max(1));
+    (down, (across * down).div_ceil(BUSY).clamp(1, across))
+}
+
 /// Places in steps, the last one maybe shorter.
 pub(super) fn steps(count: usize, step: usize) -> impl Iterator<Item = Range<usize>> {
     let step = step.max(1);
@@ -65,6 +76,19 @@ mod tests {
             }
         }
         assert_eq!(steps(5, 2).collect::<Vec<_>>(), [0..2, 2..4, 4..5]);
+    }
+
+    #[test]
+    fn products_are_cut_into_enough_parts() {
+        for (rows, cols) in [(1, 1), (1, 100_000), (100_000, 1), (500, 300), (20_000, 19_000)] {
+            let (down, each) = parts_of_product(rows, cols);
+            let across = cols.div_ceil(BROAD).div_ceil(each);
+            assert!(down * BROAD >= rows && across * each * BROAD >= cols);
+            assert!(across * down <= BUSY + down, "{rows} {cols}");
+        }
+        // Few rows are spread over the columns.
+        assert_eq!(parts_of_product(64, 64 * 500), (1, 1));
+        assert_eq!(parts_of_product(64 * 2000, 640), (2000, 10));
     }
 
     #[test]

@@ -10,6 +10,9 @@
 
 mod gradient;
 mod sums;
+mod systems;
+
+pub(super) use systems::keeps_systems;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,7 +22,7 @@ use rayon::prelude::*;
 
 use super::pair::PairColumns;
 use super::part::{BLOCK, Part, class_factor};
-use super::question::{Guess, LandmarkKernel, Problem, Question, Setting};
+use super::question::{Guess, LandmarkKernel, Point, Problem, Question, Setting, Validation};
 use crate::cuda::{Argument, Buffer, Gpu, Lane, View, transposed};
 use crate::data::Scaler;
 use crate::error::{Error, Result};
@@ -27,6 +30,7 @@ use crate::linalg::Matrix;
 use crate::memory;
 use crate::metric::{Form, Kernel, Metric};
 use crate::watch::Watch;
+use systems::{HeldSystem, System};
 
 /// Most rows of a chunk, and most bytes of a chunk and of a block of K.
 const CHUNK: usize = 1 << 16;
@@ -53,6 +57,8 @@ pub struct CardRows {
     halvings: u32,
     rows: Option<HeldRows>,
     setting: Option<HeldSetting>,
+    /// The systems of Newton's method of a setting, one for each problem.
+    systems: Option<(u64, Vec<Option<HeldSystem>>)>,
 }
 
 /// Rows, ready for learning.
@@ -83,7 +89,8 @@ struct HeldSetting {
 struct HeldKernel {
     metric: Metric,
     points: HeldPoints,
-    /// The factors of K_mm, by pair of classes.
+    /// K_mm, where a system needs it, and its factors, by pair of classes.
+    k_mm: Option<Arc<Buffer<f64>>>,
     roots: HashMap<usize, Arc<Buffer<f64>>>,
     /// The memory of blocks of K that are kept, and whether they are of this metric already.
     blocks: Vec<(Option<Arc<Buffer<f64>>>, bool)>,
@@ -152,12 +159,23 @@ struct Work<'w> {
     cut: Cut,
     rows: &'w mut HeldRows,
     setting: &'w mut HeldSetting,
+    /// Where sums in H stay, if they do not go into the answer.
+    systems: Option<&'w mut [Option<HeldSystem>]>,
+}
+
+/// A point to be asked at, and the one before it.
+type AskedPoint = Option<(Point, Option<Point>)>;
+
+/// What is asked, and whether sums in H stay on the card.
+enum Inquiry<'q> {
+    Question(&'q Question),
+    Step(Option<Validation>, &'q [AskedPoint]),
 }
 
 impl CardRows {
     /// Nothing, as yet.
     pub fn new(gpu: &'static Gpu) -> Self {
-        Self { gpu, halvings: 0, rows: None, setting: None }
+        Self { gpu, halvings: 0, rows: None, setting: None, systems: None }
     }
 
     /// The sums that parts, always the same, answer to a question about SVMs.
@@ -166,6 +184,28 @@ impl CardRows {
         parts: &[&Part<'_>],
         kernel: &LandmarkKernel,
         question: &Question,
+        watch: &Watch,
+    ) -> Result<Vec<Vec<f64>>> {
+        self.asked(parts, kernel, &Inquiry::Question(question), watch)
+    }
+
+    /// The answer to a step but for the triangles, which stay here.
+    pub fn step(
+        &mut self,
+        parts: &[&Part<'_>],
+        kernel: &LandmarkKernel,
+        validation: Option<Validation>,
+        points: &[AskedPoint],
+        watch: &Watch,
+    ) -> Result<Vec<Vec<f64>>> {
+        self.asked(parts, kernel, &Inquiry::Step(validation, points), watch)
+    }
+
+    fn asked(
+        &mut self,
+        parts: &[&Part<'_>],
+        kernel: &LandmarkKernel,
+        question: &Inquiry<'_>,
         watch: &Watch,
     ) -> Result<Vec<Vec<f64>>> {
         loop {
@@ -186,7 +226,7 @@ impl CardRows {
         &mut self,
         parts: &[&Part<'_>],
         kernel: &LandmarkKernel,
-        question: &Question,
+        question: &Inquiry<'_>,
         watch: &Watch,
     ) -> Result<Vec<Vec<f64>>> {
         let mut lane = self.gpu.lane()?;
@@ -207,9 +247,32 @@ impl CardRows {
         };
         let setting = self.setting.insert(setting);
         setting.set_metric(&mut lane, kernel, n.div_ceil(cut.block))?;
-        let (spare, passing) = (None, None);
-        let mut work =
-            Work { spare, passing, lane, watch, parts, kernel, pieces, starts, cut, rows, setting };
+        if self.systems.as_ref().is_none_or(|(id, _)| *id != kernel.setting.id) {
+            let count = kernel.setting.problems.len();
+            self.systems = Some((kernel.setting.id, (0..count).map(|_| None).collect()));
+        }
+        let systems = match (question, &mut self.systems) {
+            (Inquiry::Step(..), Some((_, systems))) => Some(systems.as_mut_slice()),
+            _ => None,
+        };
+        let mut work = Work {
+            spare: None,
+            passing: None,
+            lane,
+            watch,
+            parts,
+            kernel,
+            pieces,
+            starts,
+            cut,
+            rows,
+            setting,
+            systems,
+        };
+        let question = match question {
+            Inquiry::Step(validation, points) => return work.step(*validation, points),
+            Inquiry::Question(question) => question,
+        };
         match question {
             Question::Step { validation, points } => work.step(*validation, points),
             Question::Shares { ways } => work.shares(ways),
@@ -218,6 +281,14 @@ impl CardRows {
             }
             _ => Ok(Vec::new()),
         }
+    }
+
+    /// The system of a problem, to be solved while others use the card.
+    pub(super) fn system(&self, kernel: &LandmarkKernel, number: usize) -> Result<System> {
+        let systems = self.systems.as_ref().filter(|(id, _)| *id == kernel.setting.id);
+        let held = systems.and_then(|(_, systems)| systems.get(number)?.as_ref());
+        let of_metric = self.setting.as_ref().and_then(|setting| setting.kernel.as_ref());
+        System::new(self.gpu, kernel, number, held, of_metric)
     }
 }
 
@@ -312,8 +383,8 @@ impl HeldSetting {
         old.resize_with(blocks, || (None, false));
         let z = kernel.metric.transform(&kernel.setting.landmarks);
         let points = HeldPoints::new(lane, kernel.setting.kernel, &kernel.metric, &z)?;
-        let (roots, metric) = (HashMap::new(), kernel.metric.clone());
-        self.kernel = Some(HeldKernel { metric, points, roots, blocks: old });
+        let (k_mm, roots, metric) = (None, HashMap::new(), kernel.metric.clone());
+        self.kernel = Some(HeldKernel { metric, points, k_mm, roots, blocks: old });
         Ok(())
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::super::question::{Guess, Point, Validation};
 use super::super::sums::SHARES;
+use super::AskedPoint;
+use super::systems::HeldSystem;
 use super::{
     Asking, Block, Coefficients, FACTS, Segment, THREADS, Work, add_columns, add_outer, fold,
     outputs,
@@ -18,9 +20,6 @@ const NUMBERS: usize = 7;
 const IN_ANSWER: usize = 5;
 /// Threads of the kernel that makes lists.
 const LISTING: usize = 1024;
-
-/// A point to be asked at, and the one before it.
-type Asked = Option<(Point, Option<Point>)>;
 
 /// Numbers for kernels about a loss: which it is, its steepness, and the weight of all validation rows.
 pub(super) fn loss_arguments(validation: Option<Validation>) -> [Argument; 3] {
@@ -83,7 +82,7 @@ struct Sums {
     gradient: Buffer<f64>,
     valid: Buffer<f64>,
     /// For each SVM sum w [k, 1] [k, 1]' over the rows that have entered S, less those that have left it.
-    h: Vec<Buffer<f64>>,
+    h: Vec<Arc<Buffer<f64>>>,
 }
 
 impl Work<'_> {
@@ -124,22 +123,27 @@ impl Work<'_> {
     pub(super) fn step(
         &mut self,
         validation: Option<Validation>,
-        points: &[Asked],
+        points: &[AskedPoint],
     ) -> Result<Vec<Vec<f64>>> {
-        // Where it is not known which rows were inside of the margin at the point before, that is asked first.
-        let forgotten = |number: usize| -> Option<&Point> {
+        // A sum in H that should be here and is not, or is of another point, is made of all rows once more.
+        let before = |number: usize| -> Option<&Point> {
             let (_, before) = points[number].as_ref()?;
             let before = before.as_ref()?;
-            (self.setting.known[number] != Some(before.number)).then_some(before)
+            let gone = (self.systems.as_ref())
+                .is_some_and(|systems| !HeldSystem::is_at(&systems[number], before.number));
+            (!gone).then_some(before)
         };
+        // Where it is not known which rows were inside of the margin at the point before, that is asked first.
+        let forgotten = |number: usize| -> Option<&Point> {
+            before(number).filter(|before| self.setting.known[number] != Some(before.number))
+        };
+        let fresh: Vec<bool> = (0..points.len()).map(|number| before(number).is_none()).collect();
         let forgotten: Vec<Option<&Point>> = (0..points.len()).map(forgotten).collect();
         if forgotten.iter().any(Option::is_some) {
             self.pass(&forgotten, None, None)?;
         }
         let at: Vec<Option<&Point>> =
             points.iter().map(|point| point.as_ref().map(|(at, _)| at)).collect();
-        let fresh: Vec<bool> =
-            points.iter().map(|p| p.as_ref().is_none_or(|(_, before)| before.is_none())).collect();
         self.pass(&at, Some(&fresh), validation)
     }
 
@@ -167,7 +171,7 @@ impl Work<'_> {
         };
         let places = self.places(&asking, guessing.is_some(), fresh.is_some())?;
         let sums = match fresh {
-            Some(_) => Some(self.zero(&asking)?),
+            Some(fresh) => Some(self.zero(&asking, fresh)?),
             None => None,
         };
         // Until the end it is not known of any row.
@@ -187,7 +191,13 @@ impl Work<'_> {
             self.lane.synchronise()?;
         }
         for (number, ..) in &asking.svms {
-            self.setting.known[*number] = point(*number).map(|point| point.number);
+            let at = point(*number).map(|point| point.number);
+            self.setting.known[*number] = at;
+            if let (Some(_), Some(systems)) = (fresh, &mut self.systems)
+                && let Some(system) = &mut systems[*number]
+            {
+                system.at = at;
+            }
         }
         match sums {
             Some(sums) => self.collected(&asking, &sums),
@@ -247,22 +257,32 @@ impl Work<'_> {
         })
     }
 
-    fn zero(&mut self, asking: &Asking<'_>) -> Result<Sums> {
+    fn zero(&mut self, asking: &Asking<'_>, fresh: &[bool]) -> Result<Sums> {
         let (m, count) = (self.m(), asking.of.len());
         let what = "sums";
+        let mut h = Vec::with_capacity(asking.svms.len());
+        for (number, _, columns) in &asking.svms {
+            let len = columns.len() + 1;
+            let sum = match &mut self.systems {
+                Some(systems) => HeldSystem::sum(&mut systems[*number], &self.lane, len)?,
+                None => Arc::new(self.lane.scratch(len * len, "the sum in H")?),
+            };
+            if self.systems.is_none() || fresh[*number] {
+                self.lane.clear(sum.all())?;
+            }
+            h.push(sum);
+        }
         let sums = Sums {
             numbers: self.lane.scratch(NUMBERS * count, what)?,
             gradient: self.lane.scratch(m * count, what)?,
             valid: self.lane.scratch(m * count, what)?,
-            h: (asking.svms.iter())
-                .map(|(_, _, columns)| {
-                    let len = columns.len() + 1;
-                    self.lane.scratch(len * len, "the sum in H")
-                })
-                .collect::<Result<_>>()?,
+            h,
         };
-        for buffer in [&sums.numbers, &sums.gradient, &sums.valid].into_iter().chain(&sums.h) {
+        for buffer in [&sums.numbers, &sums.gradient, &sums.valid] {
             self.lane.clear(buffer.all())?;
+        }
+        if self.systems.is_some() {
+            self.k_mm_of_systems()?;
         }
         Ok(sums)
     }
@@ -421,7 +441,11 @@ impl Work<'_> {
     }
 
     /// The factor of K_mm of the pair of an SVM, if H is in terms of w.
-    fn root(&mut self, asking: &Asking<'_>, q: usize) -> Result<Option<Arc<Buffer<f64>>>> {
+    pub(super) fn root(
+        &mut self,
+        asking: &Asking<'_>,
+        q: usize,
+    ) -> Result<Option<Arc<Buffer<f64>>>> {
         let problem = asking.svms[q].1;
         let Some(root) = self.kernel.root(problem) else { return Ok(None) };
         if let Some(known) = self.held()?.roots.get(&problem.pair) {
@@ -432,21 +456,22 @@ impl Work<'_> {
         Ok(Some(sent))
     }
 
-    /// The answer: for each SVM some numbers, two vectors, a triangle.
+    /// The answer: for each SVM some numbers, two vectors, and a triangle unless that stays here.
     fn collected(&mut self, asking: &Asking<'_>, sums: &Sums) -> Result<Vec<Vec<f64>>> {
         let m = self.m();
-        let triangle_of = |len: usize| len * (len + 1) / 2;
+        let stay = self.systems.is_some();
+        let triangle_of = |len: usize| if stay { 0 } else { len * (len + 1) / 2 };
         let triangles = asking.svms.iter().map(|(_, _, columns)| triangle_of(columns.len() + 1));
         let packed = self.lane.scratch::<f64>(triangles.sum(), "sums in H")?;
         let mut at = 0;
-        for ((_, _, columns), h) in asking.svms.iter().zip(&sums.h) {
+        for ((_, _, columns), h) in asking.svms.iter().zip(&sums.h).filter(|_| !stay) {
             let len = columns.len() + 1;
             let to = packed.all().part(at, 0, triangle_of(len), 1)?;
-            let arguments = [h.into(), to.into(), len.into()];
+            let arguments = [(&**h).into(), to.into(), len.into()];
             self.lane.launch_blocks("lm_pack", (len, 1), (THREADS, 1), &arguments)?;
             at += triangle_of(len);
         }
-        let packed = self.lane.download(packed.all())?;
+        let packed = if stay { Vec::new() } else { self.lane.download(packed.all())? };
         let numbers = self.lane.download(sums.numbers.all())?;
         let gradient = self.lane.download(sums.gradient.all())?;
         let valid = self.lane.download(sums.valid.all())?;
