@@ -129,6 +129,29 @@ mod tests {
         }
     }
 
+    /// The loss of smoothed targets is flat there, with several classes and weights too.
+    #[test]
+    fn the_temperature_is_that_of_maximum_likelihood() {
+        let values = Matrix::from_fn(60, 3, |i, k| {
+            ((i * (2 * k + 3)) % 13) as f64 / 6.0 - 1.0 + if i % 3 == k { 1.0 } else { 0.0 }
+        });
+        let class: Vec<usize> = (0..60).map(|i| (i + usize::from(i % 5 == 0)) % 3).collect();
+        let weight: Vec<f64> = (0..60).map(|i| 0.5 + (i % 4) as f64).collect();
+        let slack = 1.0 / (weight.iter().sum::<f64>() + 2.0);
+        let loss = |temperature: f64| -> f64 {
+            let row = |i: usize| {
+                let p = softmax(&logits(values.row(i)), 1.0 / temperature);
+                let target = |k: usize| if k == class[i] { 1.0 - slack } else { slack / 2.0 };
+                -weight[i] * (0..3).map(|k| target(k) * p[k].ln()).sum::<f64>()
+            };
+            (0..60).map(row).sum()
+        };
+        let best = temperature(&values, &class, &weight);
+        assert!(best > 2.0 * TEMPERATURES.0 && best < TEMPERATURES.1 / 2.0, "{best}");
+        let slope = (loss(best * 1.0001) - loss(best / 1.0001)) / 2e-4;
+        assert!(slope.abs() < 1e-5 * loss(best), "{best}: {slope}");
+    }
+
     /// 400 rows at h = +-0.5, of which one in five is misclassified: p(right) = 0.8, so the temperature
     /// is 0.5 / ln 4, except for the smoothing of the targets by 1/402.
     #[test]

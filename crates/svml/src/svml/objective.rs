@@ -476,3 +476,53 @@ impl Variables {
         out[last] = if inside { d_log_cost } else { 0.0 };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(form: Form, values: &[f64]) -> Variables {
+        let params = Svml { lambda: 0.3, ..Svml::default() };
+        Variables::new(Metric::new(form, 2, values.to_vec()).unwrap(), &params)
+    }
+
+    #[test]
+    fn variables_are_l_and_c_there_and_back() {
+        for (form, values) in [
+            (Form::Sphere, &[0.3][..]),
+            (Form::Diagonal, &[0.3, 4.0]),
+            (Form::Full, &[0.3, -1.0, 0.0, 4.0]),
+        ] {
+            let variables = variables(form, values);
+            let (metric, cost) = variables.decode(&variables.start(7.0)).unwrap();
+            assert!((cost - 7.0).abs() < 1e-13);
+            for (found, expected) in metric.values().iter().zip(values) {
+                assert!((found - expected).abs() < 1e-14, "{form}: {found} {expected}");
+            }
+        }
+    }
+
+    /// Equation (17), and its derivative by central differences.
+    #[test]
+    fn the_regulariser_is_the_squared_distance_from_the_start() {
+        let start = [0.3, -1.0, 0.5, 4.0];
+        let variables = variables(Form::Full, &start);
+        let value = |values: &[f64], d: &mut [f64]| {
+            variables.regularise(&Metric::new(Form::Full, 2, values.to_vec()).unwrap(), d)
+        };
+        let now = [1.0, -0.4, 0.2, 3.0];
+        let mut derivative = [1.0; 4];
+        let found = value(&now, &mut derivative);
+        let square = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>();
+        let apart: Vec<f64> = now.iter().zip(start).map(|(a, b)| a - b).collect();
+        assert!((found - 0.3 * square(&apart) / square(&start)).abs() < 1e-15, "{found}");
+        for k in 0..4 {
+            let [mut less, mut more] = [now; 2];
+            less[k] -= 1e-4;
+            more[k] += 1e-4;
+            let slope = (value(&more, &mut [0.0; 4]) - value(&less, &mut [0.0; 4])) / 2e-4;
+            // It is added to what is there.
+            assert!((derivative[k] - 1.0 - slope).abs() < 1e-11, "{k}: {slope}");
+        }
+    }
+}
