@@ -92,12 +92,12 @@ fn start_threads(count: usize) -> Outcome {
 
 fn execute(cli: &Cli, signals: Signals) -> Outcome {
     let console = Console::new(&cli.global, signals);
-    if let Some(threads) = cli.global.threads {
-        if !(1..=4096).contains(&threads) {
-            return Err(Failure::Usage(format!(
-                "--threads {threads} is not allowed: it must be between 1 and 4096"
-            )));
-        }
+    if let Some(threads) = cli.global.threads
+        && !(1..=4096).contains(&threads)
+    {
+        return Err(Failure::Usage(format!(
+            "--threads {threads} is not allowed: it must be between 1 and 4096"
+        )));
     }
     start_threads(cli.global.threads.unwrap_or(0))?;
     match &cli.command {
