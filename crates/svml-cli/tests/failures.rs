@@ -100,29 +100,31 @@ fn very_many_columns_are_no_matter() {
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_that_ends_is_1() {
-    use std::process::Command;
     let sandbox = Sandbox::new();
     let rows =
         (0..3000).map(|i| format!("{},{},{}\n", i * 37 % 101, i * 53 % 103, i * 29 % 31 / 16));
     sandbox.write("t.csv", &rows.collect::<String>());
     for options in ["--form sphere", "--form sphere --memory-limit 100GB", "--method euclidean"] {
-        let line = format!(
-            "ulimit -v 150000; exec '{}' train t.csv -o m.svml --threads 2 {options}",
-            env!("CARGO_BIN_EXE_svml")
-        );
-        let run = Command::new("sh").args(["-c", &line]).current_dir(sandbox.path("")).output();
-        let run = run.unwrap();
+        let run = with_memory(&sandbox, 150, &format!("train t.csv -o m.svml {options}"));
         let text = String::from_utf8_lossy(&run.stderr);
         assert_eq!(run.status.code(), Some(1), "{options}: {text}");
         assert!(text.contains("memory"), "{options}: {text}");
     }
 }
 
+/// The command in two threads where the process may have so many megabytes of addresses.
+#[cfg(target_os = "linux")]
+fn with_memory(sandbox: &Sandbox, megabytes: usize, arguments: &str) -> std::process::Output {
+    let program = env!("CARGO_BIN_EXE_svml");
+    let line = format!("ulimit -v {megabytes}000; exec '{program}' {arguments} --threads 2");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &line]).current_dir(sandbox.path("")).output().unwrap()
+}
+
 /// Whatever the limit, also where something small that is not counted before finds no memory: a result, or exit code 1.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_limit_on_memory_is_a_crash() {
-    use std::process::Command;
     let sandbox = Sandbox::new();
     let names: String = (0..60_000).map(|k| format!("x{k},")).collect();
     let cells = |i: usize| (0..60_000).map(move |k| format!("{},", (i * k) % 17));
@@ -131,13 +133,8 @@ fn no_limit_on_memory_is_a_crash() {
     sandbox.write("wide.csv", &format!("{names}class\n{rows}"));
     sandbox.svml(&["train", "wide.csv", "-o", "wide.svml"]).code(0);
     let mut codes = std::collections::BTreeMap::new();
-    for megabytes in (20..=400).step_by(10) {
-        let line = format!(
-            "ulimit -v {megabytes}000; exec '{}' predict wide.svml wide.csv --threads 2",
-            env!("CARGO_BIN_EXE_svml")
-        );
-        let run = Command::new("sh").args(["-c", &line]).current_dir(sandbox.path("")).output();
-        let run = run.unwrap();
+    for megabytes in (20..=600).step_by(20) {
+        let run = with_memory(&sandbox, megabytes, "predict wide.svml wide.csv");
         let text = String::from_utf8_lossy(&run.stderr);
         assert!(matches!(run.status.code(), Some(0 | 1)), "{megabytes}: {:?} {text}", run.status);
         assert!(run.status.success() || !text.is_empty(), "{megabytes}");
