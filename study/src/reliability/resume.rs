@@ -25,6 +25,9 @@ pub struct Resume {
     seed: u64,
 }
 
+/// Kills that the gate asks for.
+const ENOUGH: usize = 100;
+
 /// A table and how it is fitted.
 struct Case {
     what: &'static str,
@@ -83,7 +86,8 @@ pub fn check(options: &Resume, results: &Path) -> Result<(), String> {
         (kills, fits) = (kills + seen.kills, fits + seen.fits);
         wrong.extend(seen.wrong);
     }
-    let met = wrong.is_empty() && kills >= options.count;
+    // Fewer are a look, whatever was asked for.
+    let met = wrong.is_empty() && kills >= options.count.max(ENOUGH);
     sentences.insert(
         0,
         match wrong.is_empty() {
