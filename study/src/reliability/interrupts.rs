@@ -100,7 +100,8 @@ pub fn check(options: &Interrupts, results: &Path) -> Result<(), String> {
             1e3 * at(1.0).as_secs_f64()
         ));
     }
-    let met = met && wrong.is_empty();
+    // One of a hundred cannot be seen in fewer.
+    let met = met && wrong.is_empty() && options.count >= 100;
     seen.extend(wrong);
     Record::now("interrupts", met, seen).append(results)?;
     met.then_some(()).ok_or_else(|| "interrupts take too long or leave nothing usable".to_owned())
