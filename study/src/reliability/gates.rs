@@ -90,7 +90,7 @@ pub const GATES: &[Gate] = &[
         how: How::Checks(&["kills"]),
     },
     Gate {
-        title: "A fit with a checkpoint, killed",
+        title: "A fit or a comparison with a checkpoint, killed",
         asks: "it goes on, and the model has the bytes of an undisturbed fit, after 100 kills -9 at random moments and after a kill in the middle of any record",
         how: How::Both("crates/svml/tests/checkpoint.rs", &["resume"]),
     },
@@ -174,7 +174,7 @@ pub const GATES: &[Gate] = &[
     },
     Gate {
         title: "Dependencies",
-        asks: "licences that ask for no more than their text, sources that are the registry's, no known defect; a list of them (SBOM)",
+        asks: "licences that ask for no more than their text, sources that are the registry's, no known defect where the list of these can be fetched; a list of them (SBOM)",
         how: How::Made(&["supply"]),
     },
     Gate {

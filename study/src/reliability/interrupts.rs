@@ -29,6 +29,8 @@ pub struct Interrupts {
 
 /// The bound on 99 of 100 reactions.
 const REACTION: Duration = Duration::from_millis(200);
+/// Signals that the gate asks for at each size.
+const ENOUGH: usize = 100;
 /// The exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;
 /// Moments of large tables are within this, so that the check ends some day.
@@ -59,7 +61,8 @@ pub fn check(options: &Interrupts, results: &Path) -> Result<(), String> {
         start()?.wait().map_err(|e| e.to_string())?;
         let takes = whole.elapsed().as_secs_f64().min(LATEST);
         let (mut reactions, mut early, mut late, mut models) = (Vec::new(), 0, 0, 0);
-        for _ in 0..options.count {
+        // One that comes too late is none; a table that is done too soon for most is no reason to go on for ever.
+        while reactions.len() < options.count && late <= options.count {
             let _ = fs::remove_file(folder.join("m.svml"));
             let mut child = start()?;
             std::thread::sleep(Duration::from_secs_f64(takes * random.share()));
@@ -91,7 +94,8 @@ pub fn check(options: &Interrupts, results: &Path) -> Result<(), String> {
             let place = (share * reactions.len() as f64).ceil() as usize;
             reactions.get(place.saturating_sub(1)).copied().unwrap_or_default()
         };
-        met &= at(0.99) <= REACTION;
+        // One of a hundred cannot be seen in fewer.
+        met &= at(0.99) <= REACTION && reactions.len() >= ENOUGH;
         seen.push(format!(
             "{rows} rows: {} signals while it ran ({late} came too late): half within {:.0} ms, 99 % within {:.0} ms, the longest {:.0} ms; {models} left a model that loads, {early} came before there was one.",
             reactions.len(),
@@ -100,8 +104,7 @@ pub fn check(options: &Interrupts, results: &Path) -> Result<(), String> {
             1e3 * at(1.0).as_secs_f64()
         ));
     }
-    // One of a hundred cannot be seen in fewer.
-    let met = met && wrong.is_empty() && options.count >= 100;
+    met &= wrong.is_empty();
     seen.extend(wrong);
     Record::now("interrupts", met, seen).append(results)?;
     met.then_some(()).ok_or_else(|| "interrupts take too long or leave nothing usable".to_owned())

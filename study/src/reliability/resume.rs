@@ -1,9 +1,9 @@
-//! Kills `svml train --checkpoint` again and again, until it has written its model, and compares that with the model of
-//! a fit that nobody has disturbed.
+//! Kills `svml train --checkpoint` and `svml compare --checkpoint` again and again, until they come to their end, and compares
+//! the model, or the measures, with those of a run that nobody has disturbed. What a checkpoint costs is measured too.
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -28,33 +28,49 @@ pub struct Resume {
 /// Kills that the gate asks for.
 const ENOUGH: usize = 100;
 
-/// A table and how it is fitted.
+/// A table, and what is done with it.
 struct Case {
     what: &'static str,
     rows: usize,
     classes: usize,
-    options: &'static [&'static str],
+    arguments: &'static [&'static str],
     /// Its part of all kills: one in so many.
     share: usize,
 }
 
-const CASES: [Case; 6] = [
-    Case { what: "two classes", rows: 1500, classes: 2, options: &[], share: 4 },
-    Case { what: "four classes", rows: 1200, classes: 4, options: &[], share: 5 },
-    Case {
-        what: "200 landmarks",
-        rows: 4000,
-        classes: 2,
-        options: &["--landmarks", "200"],
-        share: 5,
-    },
-    Case { what: "the paper's protocol", rows: 1500, classes: 2, options: &["--paper"], share: 6 },
-    Case { what: "a grid", rows: 1200, classes: 2, options: &["--method", "euclidean"], share: 6 },
-    Case { what: "many rows", rows: 20_000, classes: 2, options: &[], share: 10 },
+impl Case {
+    /// Whether it writes a model; a comparison prints what it has measured.
+    fn trains(&self) -> bool {
+        self.arguments.first() == Some(&"train")
+    }
+}
+
+const fn case(
+    what: &'static str,
+    (rows, classes): (usize, usize),
+    arguments: &'static [&'static str],
+    share: usize,
+) -> Case {
+    Case { what, rows, classes, arguments, share }
+}
+
+const CASES: [Case; 7] = [
+    case("two classes", (1500, 2), &["train"], 4),
+    case("four classes", (1200, 4), &["train"], 5),
+    case("200 landmarks", (4000, 2), &["train", "--landmarks", "200"], 5),
+    case("the paper's protocol", (1500, 2), &["train", "--paper"], 6),
+    case("a grid", (1200, 2), &["train", "--method", "euclidean"], 6),
+    case("a comparison", (300, 2), &["compare", "--json", "--splits", "4"], 10),
+    case("many rows", (20_000, 2), &["train"], 10),
 ];
 
 /// How often a command is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(1);
+
+/// Seconds that the runs for the cost of a checkpoint take at most in all, without and with one, unless one takes longer.
+const ENOUGH_SECONDS: f64 = 10.0;
+/// Most of these runs.
+const MOST_RUNS: usize = 9;
 
 /// What came of one case.
 struct Seen {
@@ -62,8 +78,10 @@ struct Seen {
     fits: usize,
     /// Most kills that one fit has survived.
     most: usize,
-    /// Seconds of a fit that nobody has disturbed.
+    /// Seconds of a run that nobody has disturbed.
     seconds: f64,
+    /// How much longer it takes with a checkpoint: the median of the ratios of runs in turn, and how many these are.
+    with_checkpoint: (f64, usize),
     /// Seconds of all lives of the fits, on average.
     in_all: f64,
     wrong: Vec<String>,
@@ -79,8 +97,16 @@ pub fn check(options: &Resume, results: &Path) -> Result<(), String> {
     for case in CASES {
         let seen = torment(&case, &svml, options.count, folder.path(), &mut random)?;
         sentences.push(format!(
-            "{} rows, {}: {} kills, {} fits came to their end, the most disturbed after {} kills; {:.2} s a fit undisturbed, {:.2} s in all its lives.",
-            case.rows, case.what, seen.kills, seen.fits, seen.most, seen.seconds, seen.in_all,
+            "{} rows, {}: {} kills, {} runs came to their end, the most disturbed after {} kills; {:.2} s undisturbed, {:.2} s in all lives of one; with a checkpoint {:.2} times as long as without ({} of each).",
+            case.rows,
+            case.what,
+            seen.kills,
+            seen.fits,
+            seen.most,
+            seen.seconds,
+            seen.in_all,
+            seen.with_checkpoint.0,
+            seen.with_checkpoint.1,
         ));
         println!("{}", sentences[sentences.len() - 1]);
         (kills, fits) = (kills + seen.kills, fits + seen.fits);
@@ -92,7 +118,7 @@ pub fn check(options: &Resume, results: &Path) -> Result<(), String> {
         0,
         match wrong.is_empty() {
             true => format!(
-                "kill -9 at {kills} random moments: all {fits} fits went on and wrote the bytes of the model of an undisturbed fit."
+                "kill -9 at {kills} random moments: all {fits} fits and comparisons went on and came to the bytes of the model, or to the measures, of an undisturbed one."
             ),
             false => format!("kill -9 at {kills} random moments: {} were not survived.", wrong.len()),
         },
@@ -119,25 +145,49 @@ fn torment(
     fs::write(&data, scratch::table(&generator, |_| ())?).map_err(|e| e.to_string())?;
     let start = |checkpoint: Option<&Path>| -> Result<Child, String> {
         let mut command = Command::new(svml);
-        command.arg("train").arg(&data).arg("--output").arg(&model).arg("--quiet");
-        command.args(case.options);
+        command.args(case.arguments).arg(&data).arg("--quiet");
+        if case.trains() {
+            command.arg("--output").arg(&model);
+        }
         if let Some(file) = checkpoint {
             command.arg("--checkpoint").arg(file);
         }
-        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().map_err(|e| format!("{}: {e}", svml.display()))
     };
     let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
+    // The model, or what was measured but for the seconds.
+    let result = |output: &Output| match case.trains() {
+        true => read(&model),
+        false => {
+            let lines = output.stdout.split_inclusive(|byte| *byte == b'\n');
+            let timed = |line: &&[u8]| String::from_utf8_lossy(line).contains("seconds_per_fit");
+            Ok(lines.filter(|line| !timed(line)).collect::<Vec<_>>().concat())
+        }
+    };
+    let whole = |checkpoint: Option<&Path>| -> Result<(f64, Vec<u8>), String> {
+        let began = Instant::now();
+        let output = start(checkpoint)?.wait_with_output().map_err(|e| e.to_string())?;
+        match output.status.success() {
+            true => Ok((began.elapsed().as_secs_f64(), result(&output)?)),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    };
 
-    let began = Instant::now();
-    let undisturbed = start(None)?.wait_with_output().map_err(|e| e.to_string())?;
-    if !undisturbed.status.success() {
-        return Err(String::from_utf8_lossy(&undisturbed.stderr).into_owned());
-    }
-    let seconds = began.elapsed().as_secs_f64();
-    let expected = read(&model)?;
-
-    let mut seen = Seen { kills: 0, fits: 0, most: 0, seconds, in_all: 0.0, wrong: Vec::new() };
+    let (seconds, expected) = whole(None)?;
+    let runs = ((ENOUGH_SECONDS / seconds / 2.0) as usize).clamp(1, MOST_RUNS);
+    let ratios = (0..runs).map(|_| Ok(whole(Some(&checkpoint))?.0 / whole(None)?.0));
+    let mut ratios = ratios.collect::<Result<Vec<f64>, String>>()?;
+    ratios.sort_by(f64::total_cmp);
+    let mut seen = Seen {
+        kills: 0,
+        fits: 0,
+        most: 0,
+        seconds,
+        with_checkpoint: (ratios[runs / 2], runs),
+        in_all: 0.0,
+        wrong: Vec::new(),
+    };
     let mut of_fit = 0;
     let wanted = count.div_ceil(case.share);
     while seen.kills < wanted || of_fit > 0 {
@@ -180,8 +230,8 @@ fn torment(
                     seen.wrong.push(format!("{}: {text}", case.what));
                     break;
                 }
-                if read(&model)? != expected {
-                    seen.wrong.push(format!("{}: another model after {of_fit} kills.", case.what));
+                if result(&output)? != expected {
+                    seen.wrong.push(format!("{}: another result after {of_fit} kills.", case.what));
                 }
                 if checkpoint.exists() {
                     seen.wrong.push(format!("{}: the checkpoint is still there.", case.what));
