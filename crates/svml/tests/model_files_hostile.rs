@@ -103,7 +103,10 @@ fn refusal(file: &[u8]) -> String {
     let error = Model::from_bytes(file).unwrap_err();
     // Whatever is wrong, it is the file, and not a parameter or data of whoever loads it.
     assert!(matches!(error, Error::ModelFile(_)), "{error:?}");
-    error.to_string()
+    let text = error.to_string();
+    // Only what is long is cut.
+    assert!(text.len() > 400 || !text.ends_with("..."), "{text}");
+    text
 }
 
 /// A model that loads must answer for any row, with finite numbers, and save again.

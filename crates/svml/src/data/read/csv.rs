@@ -329,6 +329,20 @@ mod tests {
     }
 
     #[test]
+    fn rows_with_gaps_are_counted() {
+        let text = "a,b,class\n1,,x\n2,3,y\n,,x\n4,5,y\n6,7,x\n";
+        let gaps = |missing| {
+            let input = Input::of_bytes(text.as_bytes());
+            super::read(&input, &options(|o| o.missing = missing)).unwrap().1.gaps
+        };
+        let columns = [("a".to_owned(), 1), ("b".to_owned(), 2)];
+        assert_eq!(gaps(Missing::Drop).dropped, 2);
+        assert_eq!(gaps(Missing::Drop).columns, columns);
+        assert_eq!(gaps(Missing::Impute).dropped, 0);
+        assert_eq!(gaps(Missing::Impute).columns, columns);
+    }
+
+    #[test]
     fn everything_is_found() {
         let data = plain("age;colour;class\n1,5;red;1.0\n2;blue;2\n3;red;1\n").unwrap();
         assert_eq!(data.x().as_slice(), [1.5, 1.0, 2.0, 0.0, 3.0, 1.0]);

@@ -467,6 +467,8 @@ mod tests {
             ("0,1 1:1 2:5\n1 2:1\n", true, false),
             ("a 1:1\nb\n", false, false),
             ("mon 08:00 12:30\ntue 09:00 13:00\n", false, false),
+            ("mon 1:0.5 2:1.5\ntue 1:2.5 2:0.5\n", true, false),
+            ("mon 10:2 20:3\ntue 10:4 20:5\n", true, false),
             ("a 2:1 1:1\nb 1:1\n", false, false),
         ] {
             assert_eq!(is_libsvm(text, false), training, "{text:?}");
