@@ -79,8 +79,10 @@ def percent(part, whole):
 
 # --- Coverage -----------------------------------------------------------------------------------------------------
 
-# Parts of the library by the beginnings of paths; what is in none is "the rest".
+# Parts of the library by the beginnings of paths, the first that fits; what is in none is "the rest".
+CARDS = "code for cards, most of which needs one"
 PARTS = {
+    CARDS: ["cuda/", "kernel/cuda/", "landmarks/card/"],
     "solver and linear algebra": ["svm.rs", "kernel/", "linalg/"],
     "gradients and criteria": ["loss.rs", "metric.rs", "optimise.rs", "svml/", "landmarks/"],
     "parsers": ["data/read/"],
@@ -135,14 +137,14 @@ def coverage(options):
     for part in [*PARTS, None]:
         sums = Counter()
         for path, counts in found.items():
-            if part is None or part_of(path) == part:
+            if part_of(path) == part or (part is None and part_of(path) != CARDS):
                 sums.update(counts["sums"])
         shares = [
             f"{percent(sums[kind + ' run'], sums[kind])} of {sums[kind]:,} {kind}"
             for kind in ("lines", "regions", "branches")
             if sums[kind]
         ]
-        seen.append(f"{'all of the library' if part is None else part}: {', '.join(shares)}.")
+        seen.append(f"{part or 'all of the library but the code for cards'}: {', '.join(shares)}.")
     met = (
         done.returncode == 0
         and sums["lines run"] >= 0.95 * sums["lines"]

@@ -159,7 +159,7 @@ pub const GATES: &[Gate] = &[
     },
     Gate {
         title: "Coverage and mutants",
-        asks: "95 % of lines, 90 % of branches of the library; 85 % of mutants of solver, gradients, parsers and model file killed",
+        asks: "95 % of lines, 90 % of branches of the library without the code for cards, which has tests that need one; 85 % of mutants of solver, gradients, parsers and model file killed",
         how: How::Made(&["coverage", "mutants"]),
     },
     Gate {

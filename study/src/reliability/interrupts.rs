@@ -34,7 +34,7 @@ const ENOUGH: usize = 100;
 /// The exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;
 /// Moments of large tables are within this, so that the check ends some day.
-const LATEST: f64 = 20.0;
+const LATEST: f64 = 10.0;
 
 /// Runs the check.
 pub fn check(options: &Interrupts, results: &Path) -> Result<(), String> {
