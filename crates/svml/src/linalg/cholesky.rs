@@ -70,6 +70,16 @@ impl Cholesky {
         self.each_column_chunk(x, |r, x| solve_lower_triangular_in_place(r, x, Par::Seq));
     }
 
+    /// As [`Cholesky::solve_lower`], for so many columns that an interrupt must be seen meanwhile; `x` is then not the solution.
+    pub fn solve_lower_watched(&self, x: &mut [f64], watch: &Watch) -> Result<()> {
+        self.each_column_chunk(x, |r, x| {
+            if watch.check().is_ok() {
+                solve_lower_triangular_in_place(r, x, Par::Seq);
+            }
+        });
+        watch.check()
+    }
+
     /// x <- R'^-1 x for each column in `x`.
     pub fn solve_upper(&self, x: &mut [f64]) {
         self.each_column_chunk(x, |r, x| {
@@ -98,16 +108,17 @@ impl Cholesky {
         let columns: Vec<Vec<f64>> = starts
             .par_iter()
             .map(|&first| {
+                watch.check()?;
                 let positions: Vec<usize> = (first..n.min(first + INVERSE_TILE)).collect();
-                self.inverse_columns(&positions)
+                Ok(self.inverse_columns(&positions))
             })
-            .collect();
-        watch.check()?;
+            .collect::<Result<_>>()?;
         // Block (I, J) of A^-1, for I >= J, is the product of the column blocks I and J of R^-1. Only the
         // rows from the first row of I on contribute, because block I is zero above.
         let mut inverse = Matrix::large(n, n, "the inverse of the kernel matrix")?;
         let row_blocks = inverse.as_mut_slice().par_chunks_mut((INVERSE_TILE * n).max(1));
-        row_blocks.enumerate().for_each(|(i, out)| {
+        row_blocks.enumerate().try_for_each(|(i, out)| {
+            watch.check()?;
             let (first, count) = (starts[i], out.len() / n);
             let rows = n - first;
             let left = Block::new(&columns[i], count, rows, rows);
@@ -117,7 +128,8 @@ impl Cholesky {
                 let right = Block::new(&columns[skip..], width, rows, n - starts[j]);
                 super::product(&mut out[starts[j]..], n, 1.0, left, right.t());
             }
-        });
+            Ok(())
+        })?;
         for i in 0..n {
             for j in 0..i {
                 inverse[(j, i)] = inverse[(i, j)];

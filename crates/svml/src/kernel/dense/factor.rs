@@ -99,14 +99,19 @@ impl<'g, 'x> DenseFactor<'g, 'x> {
                 Change::Removed(position) => t[position] = 1.0,
             },
         );
-        cholesky.solve_lower(&mut self.t[first * n..]);
+        let watch = &self.gram.watch;
+        cholesky.solve_lower_watched(&mut self.t[first * n..], watch)?;
         let (t, width) = (&self.t, self.changes.len());
         let all = Block::new(t, width, n, n);
         let products: Vec<Vec<f64>> = (t[first * n..].par_chunks(ROWS * n))
-            .flat_map_iter(|rows| {
+            .map(|rows| {
+                watch.check()?;
                 let count = rows.len() / n;
-                linalg::multiply(Block::new(rows, count, n, n), all.t()).into_rows()
+                Ok(linalg::multiply(Block::new(rows, count, n, n), all.t()).into_rows())
             })
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
             .collect();
         self.products.extend(products);
         let mut next = first..;

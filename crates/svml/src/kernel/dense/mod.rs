@@ -318,8 +318,7 @@ impl DenseGram<'_> {
         tasks
             .zip(rows.par_chunks(rows_per_task))
             .for_each(|(z, rows)| self.gather(z, rows, landmarks));
-        cholesky.solve_lower(z.as_mut_slice());
-        self.watch.check()?;
+        cholesky.solve_lower_watched(z.as_mut_slice(), &self.watch)?;
         Ok(z)
     }
 }
