@@ -56,7 +56,7 @@ fn setup(n: usize, m: usize, d: usize, cost: f64) -> Setup {
         let costs = vec![cost; n];
         let problem =
             Problem { gram: &*gram, rows: &pair.train.index, y: &pair.train.y, cost: &costs };
-        solve(&problem, start).unwrap().svm
+        solve(&problem, start).unwrap().trained.svm
     };
     let warm = trained(&before, None);
     let support = trained(&after, Some(&warm.support)).support.len();
@@ -83,10 +83,10 @@ fn evaluation(c: &mut Criterion) {
             });
         });
         group.bench_function("svm_cold", |b| {
-            b.iter(|| solve(black_box(&problem), None).unwrap().steps)
+            b.iter(|| solve(black_box(&problem), None).unwrap().trained.steps)
         });
         group.bench_function("svm_warm", |b| {
-            b.iter(|| solve(black_box(&problem), Some(&warm.support)).unwrap().steps);
+            b.iter(|| solve(black_box(&problem), Some(&warm.support)).unwrap().trained.steps);
         });
         group.bench_function("objective_and_gradient_warm", |b| {
             let mut gram = gram_of(&x, n, &before);

@@ -6,14 +6,14 @@ use std::time::Duration;
 use rayon::prelude::*;
 
 use crate::data::folds::{self, Fold};
-use crate::data::{ClassWeight, LabelledRows, Sample, pairs};
+use crate::data::{ClassWeight, LabelledRows, Sample};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
 use crate::learners::parameters::{check, parameters};
 use crate::linalg::Matrix;
 use crate::loss::wrong;
 use crate::metric::{Form, Kernel, Metric};
-use crate::multiclass::{decide, outputs, solve_pair, vote};
+use crate::multiclass::{decide, outputs, train_pairs, vote};
 use crate::run::{Key, Watch};
 use crate::svm::{BinarySvm, LARGE};
 use crate::watch::Instant;
@@ -208,22 +208,20 @@ const FEW: usize = 3;
 /// Total weight of the misclassified validation rows of a fold, for each C. Where that saves time, the
 /// SVMs are warm-started from those of the previous C.
 fn wrong_in_part(gram: &dyn Gram, classes: usize, part: &Part, costs: &[f64]) -> Result<Vec<f64>> {
-    let rows: Vec<_> = pairs(classes).into_iter().map(|pair| part.train.of_pair(pair)).collect();
+    let rows = part.train.of_pairs(classes);
     let LabelledRows { index, class, weight } = &part.valid;
     let mut svms: Vec<BinarySvm> = Vec::new();
     let mut errors = Vec::with_capacity(costs.len());
     for &cost in costs {
-        svms = (rows.par_iter().enumerate())
-            .map(|(p, rows)| {
-                // For many rows the solver's own approximate support set is closer to the answer than
-                // the one for the previous C, unless the latter is small.
-                let n = rows.index.len();
-                let last = svms.get(p).filter(|m| n < LARGE || FEW * m.support.len() <= n);
-                let start = last.map(|svm| svm.support.as_slice());
-                Ok(solve_pair(gram, rows, cost, start)?.svm)
-            })
-            .collect::<Result<_>>()?;
-        let values = vote(&outputs(gram, index, &svms), classes);
+        // For many rows the solver's own approximate support set is closer to the answer than the one for the previous C,
+        // unless the latter is small.
+        let near = |n: usize, svm: &BinarySvm| n < LARGE || FEW * svm.support.len() <= n;
+        let starts: Vec<Option<&[usize]>> = (rows.iter().zip(&svms))
+            .map(|(rows, svm)| near(rows.index.len(), svm).then_some(svm.support.as_slice()))
+            .collect();
+        let trained = train_pairs(gram, &rows, cost, &starts)?;
+        svms = trained.into_iter().map(|trained| trained.svm).collect();
+        let values = vote(&outputs(gram, index, &svms)?, classes);
         errors.push(wrong(&decide(&values), class, weight));
     }
     Ok(errors)

@@ -4,6 +4,7 @@
 //! sees the rows of its two classes only and is positive for class j. Two classes are one pair, and
 //! its SVM is the whole classifier.
 
+use std::borrow::Borrow;
 use std::convert::Infallible;
 
 use rayon::prelude::*;
@@ -12,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::cuda::Gpu;
 use crate::data::{LabelledRows, PairRows, pairs};
 use crate::error::Result;
-use crate::kernel::{Gram, expand, expand_on};
+use crate::kernel::{Gram, Product, expand, expand_on};
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
-use crate::svm::{BinarySvm, Problem, Solution, solve};
+use crate::svm::{BinarySvm, Problem, Solution, Trained, solve, solve_together};
 
 /// Trains the SVM of one pair of classes, with cost C_i = C w_i for row i of weight w_i. `start` is the
 /// support set for a warm start, if there is one.
@@ -29,17 +30,50 @@ pub fn solve_pair<'a>(
     solve(&Problem { gram, rows: &rows.index, y: &rows.y, cost: &cost }, start)
 }
 
-/// The outputs of every SVM at some rows of the kernel matrix. // (rows, pairs)
-pub fn outputs(gram: &dyn Gram, rows: &[usize], svms: &[BinarySvm]) -> Matrix {
-    let columns: Vec<Vec<f64>> = svms
-        .par_iter()
-        .map(|svm| {
-            let mut h = gram.multiply(rows, &svm.support, &svm.beta);
-            h.iter_mut().for_each(|h| *h += svm.bias);
-            h
-        })
+/// Trains several SVMs, as [`solve_pair`] does each of them: side by side, or all together where the kernel matrix offers that.
+/// There may be fewer starts than SVMs.
+pub fn train_pairs(
+    gram: &dyn Gram,
+    pairs: &[impl Borrow<PairRows>],
+    cost: f64,
+    starts: &[Option<&[usize]>],
+) -> Result<Vec<Trained>> {
+    let start = |p: usize| starts.get(p).copied().flatten();
+    let pairs: Vec<&PairRows> = pairs.iter().map(Borrow::borrow).collect();
+    let sizes: Vec<usize> = pairs.iter().map(|rows| rows.index.len()).collect();
+    let Some(together) = gram.together(&sizes) else {
+        let trained = |(p, rows): (usize, &&PairRows)| {
+            solve_pair(gram, rows, cost, start(p)).map(|solution| solution.trained)
+        };
+        return pairs.par_iter().enumerate().map(trained).collect();
+    };
+    let costs: Vec<Vec<f64>> =
+        pairs.iter().map(|rows| rows.weight.iter().map(|w| cost * w).collect()).collect();
+    let problems: Vec<Problem<'_, '_>> = (pairs.iter().zip(&costs))
+        .map(|(rows, cost)| Problem { gram, rows: &rows.index, y: &rows.y, cost })
         .collect();
-    Matrix::from_fn(rows.len(), svms.len(), |i, p| columns[p][i])
+    let starts: Vec<_> = (0..pairs.len()).map(start).collect();
+    solve_together(together, &problems, &starts)
+}
+
+/// The outputs of every SVM at some rows of the kernel matrix. // (rows, pairs)
+pub fn outputs(gram: &dyn Gram, rows: &[usize], svms: &[BinarySvm]) -> Result<Matrix> {
+    let products: Vec<Product<'_>> =
+        svms.iter().map(|svm| Product { rows, cols: &svm.support, v: &svm.beta }).collect();
+    let columns = multiply_each(gram, &products)?;
+    Ok(Matrix::from_fn(rows.len(), svms.len(), |i, p| columns[p][i] + svms[p].bias))
+}
+
+/// Products with blocks of the kernel matrix: side by side, or all together.
+pub fn multiply_each(gram: &dyn Gram, products: &[Product<'_>]) -> Result<Vec<Vec<f64>>> {
+    let sizes: Vec<usize> = products.iter().map(|product| product.cols.len()).collect();
+    match gram.together(&sizes) {
+        Some(together) => together.multiply(products),
+        None => {
+            let one = |Product { rows, cols, v }: &Product<'_>| gram.multiply(rows, cols, v);
+            Ok(products.par_iter().map(one).collect())
+        }
+    }
 }
 
 /// For each pair of classes the rows that its output puts inside of the margin or on the wrong side, in ascending order:

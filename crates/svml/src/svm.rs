@@ -21,10 +21,11 @@
 //! Each Newton step solves this system for the current S and determines S anew from the outputs f, until
 //! S no longer changes. A full step that does not lower the objective is halved until it does.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::kernel::{Factor, Gram};
+use crate::kernel::{Factor, Gram, Product, System, Together};
 use crate::run::Key;
 
 /// The training problem: rows of a kernel matrix with their labels and costs.
@@ -58,8 +59,8 @@ impl BinarySvm {
     }
 }
 
-/// The trained SVM, and what derivatives and leave-one-out outputs are computed from.
-pub struct Solution<'g> {
+/// A trained SVM, and what was found beside it.
+pub struct Trained {
     /// The SVM.
     pub svm: BinarySvm,
     /// f at every row of the problem.
@@ -70,12 +71,26 @@ pub struct Solution<'g> {
     pub residual: f64,
     /// Newton steps taken.
     pub steps: usize,
-    /// The factorisation of K_SS + diag(1/C_i), for the derivatives.
-    pub factor: Box<dyn Factor + 'g>,
     /// 1/C_i of the support rows.
     pub ridge: Vec<f64>,
     /// (K_SS + diag(1/C_i))^-1 times the vector of ones.
     pub inverse_ones: Vec<f64>,
+}
+
+/// The trained SVM, and what derivatives and leave-one-out outputs are computed from.
+pub struct Solution<'g> {
+    /// The SVM.
+    pub trained: Trained,
+    /// The factorisation of K_SS + diag(1/C_i), for the derivatives.
+    pub factor: Box<dyn Factor + 'g>,
+}
+
+impl Trained {
+    /// Turns x = A^-1 rhs, with A = K_SS + diag(1/C_i), into the solution of the bordered system of the module's
+    /// documentation for the right-hand side `[rhs; last]`: returns the last unknown and leaves the others in `x`.
+    pub fn border(&self, x: &mut [f64], last: f64) -> f64 {
+        border(x, last, &self.inverse_ones)
+    }
 }
 
 impl Solution<'_> {
@@ -83,7 +98,7 @@ impl Solution<'_> {
     /// returns the last unknown and leaves the others in `x`.
     pub fn solve_bordered(&self, x: &mut [f64], last: f64) -> f64 {
         self.factor.solve(x);
-        border(x, last, &self.inverse_ones)
+        self.trained.border(x, last)
     }
 
     /// f_i of the SVM trained without row i, for the rows at some positions of the problem (ascending).
@@ -96,15 +111,16 @@ impl Solution<'_> {
         y: &[f64],
         positions: &[usize],
     ) -> Vec<f64> {
-        let place = |p: usize| self.svm.support.binary_search(&rows[p]).ok();
+        let Trained { svm, outputs, inverse_ones, .. } = &self.trained;
+        let place = |p: usize| svm.support.binary_search(&rows[p]).ok();
         let inside: Vec<usize> = positions.iter().filter_map(|&p| place(p)).collect();
         let mut inverse = self.factor.inverse_diagonal(&inside).into_iter();
-        let ones: f64 = self.inverse_ones.iter().sum();
+        let ones: f64 = inverse_ones.iter().sum();
         let without = |p: usize| {
-            let Some(i) = place(p) else { return self.outputs[p] };
-            let b = inverse.next().unwrap_or(0.0) - self.inverse_ones[i].powi(2) / ones;
+            let Some(i) = place(p) else { return outputs[p] };
+            let b = inverse.next().unwrap_or(0.0) - inverse_ones[i].powi(2) / ones;
             // B_ii is 0 only if row i is the only row in S. Nothing is left without it: the output is 0.
-            if b > 0.0 { y[p] - self.svm.beta[i] / b } else { 0.0 }
+            if b > 0.0 { y[p] - svm.beta[i] / b } else { 0.0 }
         };
         positions.iter().copied().map(without).collect()
     }
@@ -130,49 +146,140 @@ const MAX_STEPS: usize = 200;
 
 /// Solves the problem, starting from the support set `start` (row indices) or from all rows.
 pub fn solve<'g>(problem: &Problem<'g, '_>, start: Option<&[usize]>) -> Result<Solution<'g>> {
-    let Problem { gram, rows, y, cost } = *problem;
-    let mut set = match start {
-        Some(start) => positions(rows, start),
-        None => cold_start(problem)?,
-    };
-    if set.is_empty() {
-        set = (0..rows.len()).collect();
-    }
-    let row_indices = |set: &[usize]| set.iter().map(|&p| rows[p]).collect::<Vec<_>>();
-    let ridge = |set: &[usize]| set.iter().map(|&p| 1.0 / cost[p]).collect::<Vec<_>>();
-    let mut factor = gram.factor(&row_indices(&set), &ridge(&set))?;
-    let mut accepted: Option<Point> = None;
-    let mut steps = 0;
+    let mut newton = Newton::new(problem, start)?;
+    let mut factor = problem.gram.factor(&newton.support(), &newton.ridge())?;
     loop {
-        steps += 1;
-        // The full Newton step goes to the solution of the bordered system, the optimum if S is right.
-        let support = row_indices(&set);
-        let mut beta: Vec<f64> = set.iter().map(|&p| y[p]).collect();
-        beta.resize(2 * set.len(), 1.0);
-        factor.solve(&mut beta);
-        let inverse_ones = beta.split_off(set.len());
-        let bias = border(&mut beta, 0.0, &inverse_ones);
-        let mut outputs = gram.multiply(rows, &support, &beta);
-        outputs.iter_mut().for_each(|f| *f += bias);
-        let full = Point::new(problem, &set, &beta, bias, outputs);
-
-        if full.stays(y, &set) || steps == MAX_STEPS {
-            let residual = residual(problem, &set, &beta, &full.outputs);
-            let svm = BinarySvm { support, beta, bias };
-            let outputs = full.outputs;
-            let ridge = ridge(&set);
-            return Ok(Solution { svm, outputs, residual, steps, factor, ridge, inverse_ones });
+        let mut x = newton.right_hand_sides();
+        factor.solve(&mut x);
+        let step = newton.full_step(x);
+        let outputs = problem.gram.multiply(problem.rows, &step.svm.support, &step.svm.beta);
+        if let Some(trained) = newton.advance(step, outputs) {
+            return Ok(Solution { trained, factor });
         }
-        let next = match accepted {
+        factor.update(&newton.support(), &newton.ridge())?;
+    }
+}
+
+/// Solves several problems on the same kernel matrix, each from its start, step by step together.
+pub fn solve_together(
+    together: &dyn Together,
+    problems: &[Problem<'_, '_>],
+    starts: &[Option<&[usize]>],
+) -> Result<Vec<Trained>> {
+    let mut newtons = (problems.iter().zip(starts))
+        .map(|(problem, start)| Newton::new(problem, *start))
+        .collect::<Result<Vec<_>>>()?;
+    let mut trained: Vec<Option<Trained>> = problems.iter().map(|_| None).collect();
+    loop {
+        // Those that have not come to their end.
+        let mut active: Vec<_> =
+            newtons.iter_mut().zip(&mut trained).filter(|(_, trained)| trained.is_none()).collect();
+        if active.is_empty() {
+            return Ok(trained.into_iter().flatten().collect());
+        }
+        let ask = |(newton, _): &(&mut Newton<'_, '_, '_>, _)| System {
+            set: newton.support(),
+            ridge: newton.ridge(),
+            x: newton.right_hand_sides(),
+        };
+        let solved = together.solve(active.iter().map(ask).collect())?;
+        let steps: Vec<FullStep> =
+            active.iter().zip(solved).map(|((newton, _), x)| newton.full_step(x)).collect();
+        let products: Vec<Product<'_>> = (active.iter().zip(&steps))
+            .map(|((newton, _), FullStep { svm, .. })| Product {
+                rows: newton.problem.rows,
+                cols: &svm.support,
+                v: &svm.beta,
+            })
+            .collect();
+        let outputs = together.multiply(&products)?;
+        (active.par_iter_mut().zip(steps).zip(outputs)).for_each(
+            |(((newton, trained), step), f)| {
+                **trained = newton.advance(step, f);
+            },
+        );
+    }
+}
+
+/// Newton's method for one problem: what it knows between two solutions of the bordered system.
+struct Newton<'p, 'g, 'a> {
+    problem: &'p Problem<'g, 'a>,
+    /// S, by positions within the rows.
+    set: Vec<usize>,
+    accepted: Option<Point>,
+    steps: usize,
+}
+
+/// Where a full Newton step leads: to the optimum, if S is right.
+struct FullStep {
+    svm: BinarySvm,
+    inverse_ones: Vec<f64>,
+}
+
+impl<'p, 'g, 'a> Newton<'p, 'g, 'a> {
+    fn new(problem: &'p Problem<'g, 'a>, start: Option<&[usize]>) -> Result<Self> {
+        let set = match start {
+            Some(start) => positions(problem.rows, start),
+            None => cold_start(problem)?,
+        };
+        let mut newton = Self { problem, set: Vec::new(), accepted: None, steps: 0 };
+        newton.go_to(set);
+        Ok(newton)
+    }
+
+    /// Another S; an empty one stands for all rows.
+    fn go_to(&mut self, set: Vec<usize>) {
+        self.set = if set.is_empty() { (0..self.problem.rows.len()).collect() } else { set };
+    }
+
+    /// The rows of S.
+    fn support(&self) -> Vec<usize> {
+        self.set.iter().map(|&p| self.problem.rows[p]).collect()
+    }
+
+    /// 1/C_i on S.
+    fn ridge(&self) -> Vec<f64> {
+        self.set.iter().map(|&p| 1.0 / self.problem.cost[p]).collect()
+    }
+
+    /// y_S, and then ones.
+    fn right_hand_sides(&self) -> Vec<f64> {
+        let mut x: Vec<f64> = self.set.iter().map(|&p| self.problem.y[p]).collect();
+        x.resize(2 * self.set.len(), 1.0);
+        x
+    }
+
+    /// The solution of the bordered system, from what K_SS + diag(1/C_i) makes of the right-hand sides.
+    fn full_step(&self, mut x: Vec<f64>) -> FullStep {
+        let inverse_ones = x.split_off(self.set.len());
+        let bias = border(&mut x, 0.0, &inverse_ones);
+        FullStep { svm: BinarySvm { support: self.support(), beta: x, bias }, inverse_ones }
+    }
+
+    /// Goes there, or a part of the way, given K beta at all rows; or ends, if S stays as it is.
+    fn advance(&mut self, step: FullStep, mut outputs: Vec<f64>) -> Option<Trained> {
+        let (problem, y) = (self.problem, self.problem.y);
+        let FullStep { svm, inverse_ones } = step;
+        outputs.iter_mut().for_each(|f| *f += svm.bias);
+        let full = Point::new(problem, &self.set, &svm.beta, svm.bias, outputs);
+        self.steps += 1;
+        if full.stays(y, &self.set) || self.steps == MAX_STEPS {
+            return Some(Trained {
+                residual: residual(problem, &self.set, &svm.beta, &full.outputs),
+                svm,
+                outputs: full.outputs,
+                steps: self.steps,
+                ridge: self.ridge(),
+                inverse_ones,
+            });
+        }
+        let next = match self.accepted.take() {
             Some(old) if full.objective >= old.objective => old.towards(&full, problem),
             _ => full,
         };
-        set = next.support_set(y);
-        if set.is_empty() {
-            set = (0..rows.len()).collect();
-        }
-        factor.update(&row_indices(&set), &ridge(&set))?;
-        accepted = Some(next);
+        self.go_to(next.support_set(y));
+        self.accepted = Some(next);
+        None
     }
 }
 
@@ -353,6 +460,60 @@ mod tests {
             assert_eq!(point.outputs, [-0.25; 3]);
             assert_eq!(point.beta, [0.0; 3]);
         });
+    }
+
+    /// Products and solutions one after the other.
+    struct OneByOne<'a>(&'a dyn Gram);
+
+    impl Together for OneByOne<'_> {
+        fn multiply(&self, products: &[Product<'_>]) -> Result<Vec<Vec<f64>>> {
+            Ok(products.iter().map(|p| self.0.multiply(p.rows, p.cols, p.v)).collect())
+        }
+
+        fn solve(&self, systems: Vec<System>) -> Result<Vec<Vec<f64>>> {
+            let solved = systems.into_iter().map(|System { set, ridge, mut x }| {
+                self.0.factor(&set, &ridge)?.solve(&mut x);
+                Ok(x)
+            });
+            solved.collect()
+        }
+    }
+
+    /// Problems that take different numbers of steps, from all rows and from a set.
+    #[test]
+    fn svms_that_are_trained_together_are_those_that_are_trained_alone() {
+        let x = Matrix::from_fn(90, 2, |i, k| ((i * 37 + k * 11) % 53) as f64 / 20.0);
+        let metric = Metric::isotropic(Form::Sphere, 2, 0.7).unwrap();
+        let watch = Watch::default();
+        let gram = kernel::backend().gram(&x, 90, &metric, Kernel::Gaussian, &watch).unwrap();
+        let rows: Vec<Vec<usize>> = vec![(0..90).collect(), (0..40).collect(), (30..90).collect()];
+        let y: Vec<f64> = (0..90)
+            .map(|i| if (x[(i, 0)] - 1.0).hypot(x[(i, 1)]) < 1.3 { 1.0 } else { -1.0 })
+            .collect();
+        let y: Vec<Vec<f64>> =
+            rows.iter().map(|rows| rows.iter().map(|&i| y[i]).collect()).collect();
+        let cost: Vec<Vec<f64>> = (rows.iter().zip([0.1, 10.0, 1000.0]))
+            .map(|(rows, cost)| vec![cost; rows.len()])
+            .collect();
+        let problems: Vec<Problem<'_, '_>> = (0..3)
+            .map(|p| Problem { gram: &*gram, rows: &rows[p], y: &y[p], cost: &cost[p] })
+            .collect();
+        let start = [31, 35, 60];
+        let starts = [None, None, Some(&start[..])];
+        let together = solve_together(&OneByOne(&*gram), &problems, &starts).unwrap();
+        let mut steps = Vec::new();
+        for ((problem, start), together) in problems.iter().zip(starts).zip(together) {
+            let alone = solve(problem, start).unwrap().trained;
+            assert_eq!(together.svm.support, alone.svm.support);
+            assert_eq!(together.steps, alone.steps);
+            assert!(together.residual < 1e-10 && alone.residual < 1e-10);
+            for (a, b) in together.outputs.iter().zip(&alone.outputs) {
+                assert!((a - b).abs() < 1e-10, "{a} and {b}");
+            }
+            steps.push(alone.steps);
+        }
+        steps.dedup();
+        assert!(steps.len() > 1, "{steps:?}");
     }
 
     #[test]

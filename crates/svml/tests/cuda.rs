@@ -11,13 +11,17 @@ use std::time::{Duration, Instant};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use svml::internals::LabelledRows;
 use svml::internals::Watch;
 use svml::internals::cuda::{Gpu, open};
 use svml::internals::kernel::{Factor, Gram, Outer, backend, expand, expand_on};
-use svml::internals::svm::{Problem, solve};
+use svml::internals::loss::Loss;
+use svml::internals::multiclass::outputs;
+use svml::internals::svm::{Problem, Trained, solve};
+use svml::internals::svml::criterion::{Evaluation, split_pairs, validate_pairs};
 use svml::{
     Criterion, Dataset, Device, Error, Form, Generator, Kernel, LandmarkChoice, Matrix, Metric,
-    Model, Remedy, Run, Stop, Svml,
+    Model, Remedy, Run, Stop, Surrogate, Svml,
 };
 
 const KERNELS: [Kernel; 3] = [Kernel::Gaussian, Kernel::Exponential, Kernel::Laplacian];
@@ -123,6 +127,21 @@ fn compare_products(a: &dyn Gram, b: &dyn Gram, n: usize, rng: &mut ChaCha8Rng, 
         ];
         let derivative = |g: &dyn Gram| g.contract(&outers).unwrap();
         close(&derivative(a), &derivative(b), PRODUCTS, &format!("{what}: contract"));
+        // So many that they are joined, with rows and columns in common.
+        let sides: Vec<[(Vec<usize>, Vec<f64>); 2]> = (0..20)
+            .map(|_| {
+                [0.3, 0.2].map(|share| {
+                    let rows = some(rng, n, share);
+                    let values = numbers(rng, rows.len());
+                    (rows, values)
+                })
+            })
+            .collect();
+        let outers: Vec<Outer<'_>> = (sides.iter())
+            .map(|[(rows, left), (cols, right)]| Outer { rows, left, cols, right })
+            .collect();
+        let derivative = |g: &dyn Gram| g.contract(&outers).unwrap();
+        close(&derivative(a), &derivative(b), PRODUCTS, &format!("{what}: contract many"));
     }
     assert!(a.multiply(&[], &[0], &[1.0]).is_empty());
     assert_eq!(a.multiply(&[0], &[], &[]), [0.0]);
@@ -314,14 +333,63 @@ fn svms_and_their_first_guess() {
         let trained = |gram: &dyn Gram| {
             let problem = Problem { gram, rows: &rows, y: &y, cost: &cost };
             let solution = solve(&problem, None).unwrap();
-            assert!(solution.residual < 1e-8, "{}", solution.residual);
-            (solution.svm, solution.outputs)
+            let Trained { svm, outputs, residual, .. } = solution.trained;
+            assert!(residual < 1e-8, "{residual}");
+            (svm, outputs)
         };
         let ((svm, outputs), (expected, expected_outputs)) = (trained(&*a), trained(&*b));
         assert_eq!(svm.support, expected.support, "{}", problem.what);
         close(&svm.beta, &expected.beta, SOLVES, &format!("{}: beta", problem.what));
         close(&outputs, &expected_outputs, SOLVES, &format!("{}: outputs", problem.what));
         assert!((svm.bias - expected.bias).abs() < 1e-8, "{}", problem.what);
+    }
+}
+
+/// Pairs of classes of very different sizes, in two folds: on a card they are trained, validated and differentiated together.
+#[test]
+fn many_svms_together() {
+    let Some((gpu, _turn)) = card() else { return };
+    let watch = Watch::default().on(Some(gpu));
+    for (kernel, form) in settings(4) {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let classes = 7;
+        let problem = random(700, 4, kernel, form, &mut rng);
+        let class: Vec<usize> = (0..700)
+            .map(|i| (problem.x[(i, 0)].abs() * 2.0) as usize + rng.random_range(0..4) * i % 3)
+            .map(|class| class.min(classes - 1))
+            .collect();
+        let half = |parity: usize| {
+            let index: Vec<usize> = (0..700).filter(|i| i % 2 == parity).collect();
+            let class = index.iter().map(|&i| class[i]).collect();
+            let weight = index.iter().map(|&i| [1.0, 0.5, 2.0][i % 3]).collect();
+            LabelledRows { index, class, weight }
+        };
+        let (even, odd) = (half(0), half(1));
+        let mut folds = split_pairs(&even, &odd, classes);
+        folds.extend(split_pairs(&odd, &even, classes));
+        let (a, b) = (problem.gram(&watch), problem.gram(&Watch::default()));
+        let sizes: Vec<usize> = folds.iter().map(|fold| fold.train.index.len()).collect();
+        assert!(a.together(&sizes).is_some() && b.together(&sizes).is_none());
+        let loss = Loss { surrogate: Surrogate::Logistic, steepness: 2.0 };
+        let mut starts = Vec::new();
+        // From nothing, and from the support sets for another C.
+        for cost in [3.0, 0.7] {
+            let evaluate = |gram: &dyn Gram| validate_pairs(gram, &folds, cost, loss, &starts);
+            let (on_card, expected) = (evaluate(&*a).unwrap(), evaluate(&*b).unwrap());
+            let what = format!("{}, C {cost}", problem.what);
+            assert!(on_card.residual < 1e-8, "{what}: {}", on_card.residual);
+            for (svm, expected) in on_card.svms.iter().zip(&expected.svms) {
+                assert_eq!(svm.support, expected.support, "{what}");
+                close(&svm.beta, &expected.beta, SOLVES, &what);
+            }
+            close(&on_card.d_metric, &expected.d_metric, SOLVES, &what);
+            let numbers = |e: &Evaluation| [e.loss, e.d_log_cost];
+            close(&numbers(&on_card), &numbers(&expected), SOLVES, &what);
+            let rows: Vec<usize> = (0..700).step_by(3).collect();
+            let at = |gram: &dyn Gram| outputs(gram, &rows, &expected.svms).unwrap().into_vec();
+            close(&at(&*a), &at(&*b), PRODUCTS, &what);
+            starts = expected.svms;
+        }
     }
 }
 
@@ -517,19 +585,22 @@ fn a_factor_that_no_longer_fits_ends_a_fit_with_the_way_out() {
     assert!(again.to_bytes().unwrap() == alone.to_bytes().unwrap(), "other bytes afterwards");
 }
 
+/// A fit to many rows that would go on for long.
+fn endless() -> Svml {
+    Svml {
+        form: Form::Diagonal.into(),
+        landmarks: LandmarkChoice::Exact,
+        initial_cost: 0.02,
+        tolerance: 0.0,
+        ..Svml::default()
+    }
+}
+
 /// A flag that is raised while a large exact fit computes ends it. How long that takes is printed.
 #[test]
 fn a_large_fit_is_interrupted() {
     let Some((_, _turn)) = card() else { return };
-    let data = table(20_000);
-    let params = Svml {
-        form: Form::Diagonal.into(),
-        landmarks: LandmarkChoice::Exact,
-        initial_cost: 0.02,
-        // It would go on for long.
-        tolerance: 0.0,
-        ..Svml::default()
-    };
+    let (data, params) = (table(20_000), endless());
     for after in [50, 150, 300, 600, 1000, 1500] {
         let flag = Arc::new(AtomicBool::new(false));
         let raiser = {
@@ -556,14 +627,7 @@ fn a_large_fit_is_interrupted() {
 #[test]
 fn a_large_fit_keeps_a_time_limit() {
     let Some((_, _turn)) = card() else { return };
-    let data = table(20_000);
-    let params = Svml {
-        form: Form::Diagonal.into(),
-        landmarks: LandmarkChoice::Exact,
-        initial_cost: 0.02,
-        tolerance: 0.0,
-        ..Svml::default()
-    };
+    let (data, params) = (table(20_000), endless());
     for limit in [0.3, 1.0, 2.0] {
         let begun = Instant::now();
         let fitted = fit(&data, &params, Run::new().time_limit(Duration::from_secs_f64(limit)));

@@ -244,7 +244,7 @@ fn a_rotation_of_the_mapped_space_does_not_matter() {
                 kernel::backend().gram(&fixed.x, n, &metric, kernel, &Watch::default()).unwrap();
             let (rows, cost): (Vec<usize>, Vec<f64>) = ((0..n).collect(), vec![3.0; n]);
             let problem = Problem { gram: &*gram, rows: &rows, y: &fixed.y, cost: &cost };
-            let svm = solve(&problem, None).unwrap().svm;
+            let svm = solve(&problem, None).unwrap().trained.svm;
             outputs(&svm, &metric, &fixed.x, &fixed.new)
         };
         assert_close(&decide(l), &decide(turned), 1e-10, &format!("rank {rank}"));

@@ -97,7 +97,7 @@ fn with_every_row_a_landmark_it_is_the_exact_svm() {
                 let pairs = pairs(classes);
                 for p in 0..svms.count() {
                     let rows = folds[p / pairs.len()].of_pair(pairs[p % pairs.len()]);
-                    let exact = solve_pair(&*gram, &rows, cost, None).unwrap().svm;
+                    let exact = solve_pair(&*gram, &rows, cost, None).unwrap().trained.svm;
                     let own = svms.svm(p);
                     let of_pair = all.of_pair(pairs[p % pairs.len()]).index;
                     let [a, b] = [&exact, &own].map(|svm| {

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 use svml::internals::Watch;
 use svml::internals::kernel::{self, Gram, expand};
-use svml::internals::svm::{Problem, Solution, solve};
+use svml::internals::svm::{Problem, Trained, solve};
 use svml::{Form, Kernel, Matrix, Metric};
 
 const KERNELS: [Kernel; 3] = [Kernel::Gaussian, Kernel::Exponential, Kernel::Laplacian];
@@ -57,7 +57,7 @@ fn agrees_with_libsvm_on_the_precomputed_kernel_with_ridge() {
         let rows: Vec<usize> = (0..x.rows()).collect();
         let cost = vec![stored.cost; rows.len()];
         let problem = Problem { gram: &*gram, rows: &rows, y: &stored.y, cost: &cost };
-        let Solution { svm, residual, .. } = solve(&problem, None).unwrap();
+        let Trained { svm, residual, .. } = solve(&problem, None).unwrap().trained;
         assert!(residual <= 1e-8, "problem {p}: residual {residual:e}");
         let support = metric.transform(&x.select_rows(&svm.support));
         let new = metric.transform(&Matrix::from_rows(&stored.new).unwrap());
@@ -149,11 +149,12 @@ fn agrees_with_an_independent_dual_solver() {
         let rows: Vec<usize> = (0..x.rows()).collect();
         let problem = Problem { gram: &*gram, rows: &rows, y: &y, cost: &cost };
         let solution = solve(&problem, None).unwrap();
-        assert!(solution.residual <= 1e-8, "seed {seed}: residual {:e}", solution.residual);
+        let Trained { outputs, residual, .. } = &solution.trained;
+        assert!(*residual <= 1e-8, "seed {seed}: residual {residual:e}");
         let z = metric.transform(&x);
         let k = Matrix::from_fn(x.rows(), x.rows(), |i, j| value(kernel, z.row(i), z.row(j)));
         let (f, _) = dual_by_pairs(&k, &y, &cost);
-        for (ours, theirs) in solution.outputs.iter().zip(&f) {
+        for (ours, theirs) in outputs.iter().zip(&f) {
             assert!((ours - theirs).abs() < 1e-8, "seed {seed}: {ours} and {theirs}");
         }
     }
@@ -166,18 +167,18 @@ fn any_start_leads_to_the_same_machine() {
         let gram = gram_of(&x, &metric, kernel);
         let rows: Vec<usize> = (0..x.rows()).collect();
         let problem = Problem { gram: &*gram, rows: &rows, y: &y, cost: &cost };
-        let cold = solve(&problem, None).unwrap();
+        let cold = solve(&problem, None).unwrap().trained;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let some: Vec<usize> = rows.iter().copied().filter(|_| rng.random_bool(0.3)).collect();
         let one_class: Vec<usize> = rows.iter().copied().filter(|&i| y[i] > 0.0).collect();
         for start in [&some, &one_class, &cold.svm.support, &vec![], &vec![0]] {
-            let warm = solve(&problem, Some(start)).unwrap();
+            let warm = solve(&problem, Some(start)).unwrap().trained;
             assert!(warm.residual <= 1e-8, "seed {seed}: residual {:e}", warm.residual);
             for (a, b) in warm.outputs.iter().zip(&cold.outputs) {
                 assert!((a - b).abs() < 1e-8, "seed {seed}");
             }
         }
-        assert_eq!(solve(&problem, Some(&cold.svm.support)).unwrap().steps, 1);
+        assert_eq!(solve(&problem, Some(&cold.svm.support)).unwrap().trained.steps, 1);
     }
 }
 
@@ -200,7 +201,7 @@ fn a_guessed_start_leads_to_the_same_machine_in_fewer_steps() {
         let cost: Vec<f64> = (0..n).map(|i| base * [1.0, 0.3, 2.0][i % 3]).collect();
         let problem = Problem { gram: &*gram, rows: &rows, y: &y, cost: &cost };
         let (guessed, known) =
-            (solve(&problem, None).unwrap(), solve(&problem, Some(&rows)).unwrap());
+            (solve(&problem, None).unwrap().trained, solve(&problem, Some(&rows)).unwrap().trained);
         assert!(guessed.residual <= 1e-8 && known.residual <= 1e-8, "width {width}, C {base}");
         assert_eq!(guessed.svm.support, known.svm.support, "width {width}, C {base}");
         for (a, b) in guessed.outputs.iter().zip(&known.outputs) {
@@ -222,12 +223,12 @@ fn a_subset_of_rows_is_a_problem_of_its_own() {
         let (y_some, cost_some) = (pick(&y), pick(&cost));
         let gram = gram_of(&x, &metric, kernel);
         let part = Problem { gram: &*gram, rows: &some, y: &y_some, cost: &cost_some };
-        let part = solve(&part, None).unwrap();
+        let part = solve(&part, None).unwrap().trained;
         let x_some = x.select_rows(&some);
         let alone_gram = gram_of(&x_some, &metric, kernel);
         let all: Vec<usize> = (0..some.len()).collect();
         let alone = Problem { gram: &*alone_gram, rows: &all, y: &y_some, cost: &cost_some };
-        let alone = solve(&alone, None).unwrap();
+        let alone = solve(&alone, None).unwrap().trained;
         for (a, b) in part.outputs.iter().zip(&alone.outputs) {
             assert!((a - b).abs() < 1e-10);
         }
@@ -280,7 +281,7 @@ fn leave_one_out_margins_are_those_of_refitting() {
         let problem = Problem { gram: &*gram, rows: &rows, y: &y, cost: &cost };
         // A warm start from a neighbouring set leaves a border around the factor in some cases.
         let cold = solve(&problem, None).unwrap();
-        let near: Vec<usize> = cold.svm.support.iter().copied().skip(1).collect();
+        let near: Vec<usize> = cold.trained.svm.support.iter().copied().skip(1).collect();
         for solution in [solve(&problem, Some(&near)).unwrap(), cold] {
             let quick = solution.leave_one_out_outputs(&rows, &y, &rows);
             for (out, quick) in quick.into_iter().enumerate() {
@@ -289,9 +290,9 @@ fn leave_one_out_margins_are_those_of_refitting() {
                 let (y_others, cost_others) = (pick(&y), pick(&cost));
                 let part =
                     Problem { gram: &*gram, rows: &others, y: &y_others, cost: &cost_others };
-                let svm = solve(&part, None).unwrap().svm;
+                let svm = solve(&part, None).unwrap().trained.svm;
                 let before: Vec<usize> =
-                    solution.svm.support.iter().copied().filter(|&i| i != out).collect();
+                    solution.trained.svm.support.iter().copied().filter(|&i| i != out).collect();
                 if svm.support != before {
                     skipped[seed as usize % 3] += 1;
                     continue;

@@ -91,57 +91,95 @@ extern "C" __global__ void gaussian(
 #define COINCIDING 1e-7
 
 #define SIDE 32
-#define DEPTH 16
 #define EACH 4
+#define BROAD 64
+#define DEPTH 16
 
-// k of rows by their differences: exp(-|a - b|), or for `absolute` exp(-sum_k |a_k - b_k|). Blocks of 32 x 8 threads for
-// 32 x 32 entries.
-extern "C" __global__ void differences(
-    double *out, whole stride, const double *a, const double *b, whole rows, whole cols, whole d, whole absolute, whole what)
+// Rows of points: those at `places`, or all one after the other if there are none, up to `end`.
+struct Points
 {
-    __shared__ double left[DEPTH][SIDE + 1];
-    __shared__ double right[DEPTH][SIDE + 1];
-    whole tiles = (cols + SIDE - 1) / SIDE;
-    whole first_row = (whole)blockIdx.x * SIDE;
-    int x = threadIdx.x, y = threadIdx.y, thread = y * SIDE + x;
+    const double *z;
+    const whole *places;
+    whole end;
+};
+
+__device__ static double coordinate(Points points, whole at, whole k, whole d)
+{
+    if (at >= points.end || k >= d)
+        return 0.0;
+    return points.z[(points.places ? points.places[at] : at) * d + k];
+}
+
+// Kernels are exp(-r), with r by `kind` the squared distance, the distance, or the sum of absolute differences.
+#define SQUARED 0
+#define DISTANCE 1
+#define ABSOLUTE 2
+
+// Sums over coordinates of squared or of absolute differences, of 64 x 64 pairs of rows of a and b from these on, by a block of
+// 256 threads: sums[s][t] is that of the rows y + 16 s of a and x + 16 t of b, where x = thread % 16 and y = thread / 16.
+__device__ static void sum_differences(double sums[4][4], Points a, whole first, Points b, whole start, whole d, whole kind)
+{
+    __shared__ double left[DEPTH][BROAD + 1];
+    __shared__ double right[DEPTH][BROAD + 1];
+    int x = threadIdx.x & 15, y = threadIdx.x >> 4;
+    for (int s = 0; s < 4; s++)
+        for (int t = 0; t < 4; t++)
+            sums[s][t] = 0.0;
+    for (whole from = 0; from < d; from += DEPTH)
+    {
+        for (int at = threadIdx.x; at < BROAD * DEPTH; at += 256)
+        {
+            int k = at % DEPTH, point = at / DEPTH;
+            left[k][point] = coordinate(a, first + point, from + k, d);
+            right[k][point] = coordinate(b, start + point, from + k, d);
+        }
+        __syncthreads();
+        whole depth = d - from < DEPTH ? d - from : DEPTH;
+        for (int k = 0; k < depth; k++)
+        {
+            double p[4], q[4];
+            for (int s = 0; s < 4; s++)
+            {
+                p[s] = left[k][y + 16 * s];
+                q[s] = right[k][x + 16 * s];
+            }
+            for (int s = 0; s < 4; s++)
+                for (int t = 0; t < 4; t++)
+                {
+                    double difference = p[s] - q[t];
+                    sums[s][t] = kind == ABSOLUTE ? sums[s][t] + fabs(difference) : fma(difference, difference, sums[s][t]);
+                }
+        }
+        __syncthreads();
+    }
+}
+
+// A tile of a kernel by the differences of rows. Blocks of 256 threads for 64 x 64 entries.
+extern "C" __global__ void kernel_tile(
+    double *out, whole stride, const double *a, const double *b, whole rows, whole cols, whole d, whole kind, whole what)
+{
+    Points row_points = {a, 0, rows}, col_points = {b, 0, cols};
+    whole first_row = (whole)blockIdx.x * BROAD, tiles = (cols + BROAD - 1) / BROAD;
+    int x = threadIdx.x & 15, y = threadIdx.x >> 4;
     for (whole tile = blockIdx.y; tile < tiles; tile += gridDim.y)
     {
-        whole first_col = tile * SIDE;
-        double sums[EACH] = {0.0, 0.0, 0.0, 0.0};
-        for (whole start = 0; start < d; start += DEPTH)
-        {
-            for (int at = thread; at < SIDE * DEPTH; at += SIDE * SIDE / EACH)
+        double sums[4][4];
+        // Threads side by side have rows side by side.
+        sum_differences(sums, col_points, tile * BROAD, row_points, first_row, d, kind);
+        for (int s = 0; s < 4; s++)
+            for (int t = 0; t < 4; t++)
             {
-                int point = at / DEPTH, k = at % DEPTH;
-                whole row = first_row + point, col = first_col + point, coordinate = start + k;
-                left[k][point] = row < rows && coordinate < d ? a[row * d + coordinate] : 0.0;
-                right[k][point] = col < cols && coordinate < d ? b[col * d + coordinate] : 0.0;
+                whole i = first_row + x + 16 * t, j = tile * BROAD + y + 16 * s;
+                if (i >= rows || j >= cols)
+                    continue;
+                double r = kind == DISTANCE ? sqrt(sums[s][t]) : sums[s][t];
+                double k = exp(-r);
+                if (what == SLOPE)
+                    k = k > 0.0 && r > COINCIDING ? k / (2.0 * r) : 0.0;
+                if (what == TIMES)
+                    k = k > 0.0 ? k * r : 0.0;
+                out[i + j * stride] = k;
             }
-            __syncthreads();
-            for (int k = 0; k < DEPTH; k++)
-            {
-                double value = left[k][x];
-                for (int e = 0; e < EACH; e++)
-                {
-                    double difference = value - right[k][y + e * (SIDE / EACH)];
-                    sums[e] = absolute ? sums[e] + fabs(difference) : fma(difference, difference, sums[e]);
-                }
-            }
-            __syncthreads();
-        }
-        for (int e = 0; e < EACH; e++)
-        {
-            whole i = first_row + x, j = first_col + y + e * (SIDE / EACH);
-            if (i >= rows || j >= cols)
-                continue;
-            double r = absolute ? sums[e] : sqrt(sums[e]);
-            double k = exp(-r);
-            if (what == SLOPE)
-                k = k > 0.0 && r > COINCIDING ? k / (2.0 * r) : 0.0;
-            if (what == TIMES)
-                k = k > 0.0 ? k * r : 0.0;
-            out[i + j * stride] = k;
-        }
     }
 }
 
@@ -366,71 +404,103 @@ extern "C" __global__ void invert_triangles(double *out, const double *l, whole 
     }
 }
 
-// Products of the kernel with a vector: partial[p * rows + i] = sum over the tiles p of columns of v_j k(a_i, b_j), with k = exp(-r)
-// and r by `kind` the squared distance (0), the distance (1) or the sum of absolute differences (2). A block of 16 x 16 threads
-// has 64 rows and, one after the other, `each` tiles of 64 columns; a thread has 4 x 4 entries of each.
-#define BROAD 64
-extern "C" __global__ void kernel_product(
-    double *partial, const double *a, const double *b, const double *v, whole rows, whole cols, whole d, whole kind, whole each)
+// Products of the kernel with a vector.
+
+// totals_s += sum over a tile of 64 columns from `start` on of v_j k(a_i, b_j), for the four rows i of a thread.
+__device__ static void add_tile(
+    double totals[4], Points a, whole first, Points b, whole start, const double *v, whole d, whole kind)
 {
-    __shared__ double left[DEPTH][BROAD + 1];
-    __shared__ double right[DEPTH][BROAD + 1];
-    int x = threadIdx.x & 15, y = threadIdx.x >> 4;
-    whole first = (whole)blockIdx.x * BROAD, tiles = (cols + BROAD - 1) / BROAD;
-    whole tile = (whole)blockIdx.y * each, end = tile + each < tiles ? tile + each : tiles;
-    double totals[4] = {0.0, 0.0, 0.0, 0.0};
-    for (; tile < end; tile++)
+    double sums[4][4];
+    sum_differences(sums, a, first, b, start, d, kind);
+    for (int t = 0; t < 4; t++)
     {
-        whole start = tile * BROAD;
-        double sums[4][4];
+        whole col = start + (threadIdx.x & 15) + 16 * t;
+        double factor = col < b.end ? v[col] : 0.0;
         for (int s = 0; s < 4; s++)
-            for (int t = 0; t < 4; t++)
-                sums[s][t] = 0.0;
-        for (whole from = 0; from < d; from += DEPTH)
-        {
-            for (int at = threadIdx.x; at < BROAD * DEPTH; at += 256)
-            {
-                int k = at % DEPTH, point = at / DEPTH;
-                bool there = from + k < d;
-                left[k][point] = there && first + point < rows ? a[(first + point) * d + from + k] : 0.0;
-                right[k][point] = there && start + point < cols ? b[(start + point) * d + from + k] : 0.0;
-            }
-            __syncthreads();
-            whole depth = d - from < DEPTH ? d - from : DEPTH;
-            for (int k = 0; k < depth; k++)
-            {
-                double p[4], q[4];
-                for (int s = 0; s < 4; s++)
-                {
-                    p[s] = left[k][y + 16 * s];
-                    q[s] = right[k][x + 16 * s];
-                }
-                for (int s = 0; s < 4; s++)
-                    for (int t = 0; t < 4; t++)
-                    {
-                        double difference = p[s] - q[t];
-                        sums[s][t] = kind == 2 ? sums[s][t] + fabs(difference) : fma(difference, difference, sums[s][t]);
-                    }
-            }
-            __syncthreads();
-        }
-        for (int t = 0; t < 4; t++)
-        {
-            whole col = start + x + 16 * t;
-            double factor = col < cols ? v[col] : 0.0;
-            for (int s = 0; s < 4; s++)
-                totals[s] = fma(factor, exp(-(kind == 1 ? sqrt(sums[s][t]) : sums[s][t])), totals[s]);
-        }
+            totals[s] = fma(factor, exp(-(kind == DISTANCE ? sqrt(sums[s][t]) : sums[s][t])), totals[s]);
     }
+}
+
+// Adds up what the 16 threads of a row have, and writes it to out[row].
+__device__ static void write_totals(double *out, const double totals[4], whole first, whole end)
+{
+    int x = threadIdx.x & 15, y = threadIdx.x >> 4;
     for (int s = 0; s < 4; s++)
     {
         double total = totals[s];
         for (int step = 8; step > 0; step >>= 1)
             total += __shfl_down_sync(0xffffffffu, total, step, 16);
         whole row = first + y + 16 * s;
-        if (x == 0 && row < rows)
-            partial[(whole)blockIdx.y * rows + row] = total;
+        if (x == 0 && row < end)
+            out[row] = total;
     }
+}
+
+// partial[p * rows + i] = sum over the tiles p of columns of v_j k(a_i, b_j). A block has 64 rows and, one after the other,
+// `each` tiles of 64 columns.
+extern "C" __global__ void kernel_product(
+    double *partial, const double *a, const double *b, const double *v, whole rows, whole cols, whole d, whole kind, whole each)
+{
+    Points left = {a, 0, rows}, right = {b, 0, cols};
+    whole first = (whole)blockIdx.x * BROAD, tiles = (cols + BROAD - 1) / BROAD;
+    whole tile = (whole)blockIdx.y * each, end = tile + each < tiles ? tile + each : tiles;
+    double totals[4] = {0.0, 0.0, 0.0, 0.0};
+    for (; tile < end; tile++)
+        add_tile(totals, left, first, right, tile * BROAD, v, d, kind);
+    write_totals(partial + (whole)blockIdx.y * rows, totals, first, rows);
+}
+
+// Several products at a time: out_i = sum_j v_j k(z_rows(i), z_cols(j)), where the rows and columns of all products stand one after
+// the other. A block has at most 64 rows of one product; `tiles` has their first and their end, and those of its columns.
+extern "C" __global__ void products_of_each(
+    double *out, const double *z, const whole *rows, const whole *cols, const double *v, const whole *tiles, whole d, whole kind)
+{
+    const whole *tile = tiles + (whole)blockIdx.x * 4;
+    Points left = {z, rows, tile[1]}, right = {z, cols, tile[3]};
+    double totals[4] = {0.0, 0.0, 0.0, 0.0};
+    for (whole start = tile[2]; start < tile[3]; start += BROAD)
+        add_tile(totals, left, tile[0], right, start, v, d, kind);
+    write_totals(out, totals, tile[0], tile[1]);
+}
+
+// Several matrices K + diag(ridge) of `size` rows, one after the other. The rows of all of them stand one after the other in
+// `places`, those of matrix p from begins[p] on; where there are fewer than `size`, the rest is the unit matrix. Only the lower
+// triangle is right. Blocks of 256 threads for 64 x 64 entries: tiles side by side, matrices behind each other.
+extern "C" __global__ void systems_of_each(
+    double *out, const double *z, const whole *places, const double *ridge, const whole *begins, whole count, whole size, whole d,
+    whole kind)
+{
+    whole across = (size + BROAD - 1) / BROAD;
+    whole first_row = blockIdx.x % across * BROAD, first_col = blockIdx.x / across * BROAD;
+    if (first_col > first_row)
+        return;
+    int x = threadIdx.x & 15, y = threadIdx.x >> 4;
+    for (whole p = blockIdx.y; p < count; p += gridDim.y)
+    {
+        whole begin = begins[p], end = begins[p + 1];
+        Points points = {z, places, end};
+        double sums[4][4];
+        sum_differences(sums, points, begin + first_col, points, begin + first_row, d, kind);
+        for (int s = 0; s < 4; s++)
+            for (int t = 0; t < 4; t++)
+            {
+                whole i = first_row + x + 16 * t, j = first_col + y + 16 * s;
+                if (i >= size || j >= size)
+                    continue;
+                double value = i == j ? 1.0 : 0.0;
+                if (begin + i < end && begin + j < end)
+                    value = i == j ? 1.0 + ridge[begin + i] : exp(-(kind == DISTANCE ? sqrt(sums[s][t]) : sums[s][t]));
+                out[i + (j + p * size) * size] = value;
+            }
+    }
+}
+
+// out[places[k]] = values[k].
+extern "C" __global__ void scatter_values(double *out, const double *values, const whole *places, whole count)
+{
+    whole k = ROW;
+    if (k < count)
+        out[places[k]] = values[k];
 }
 
 // out_i = partial_i + partial_(count + i) + .., in this order.
@@ -446,7 +516,20 @@ extern "C" __global__ void add_parts(double *out, const double *partial, whole c
 }
 
 // Solutions with a triangular matrix, block after block of at most 256 rows, for few right-hand sides.
-//
+
+// The product of at most 256 values that 32 threads hold, eight each, with a vector; the first thread has it.
+__device__ static double product_of_warp(const double own[8], const double *x, whole count)
+{
+    int lane = threadIdx.x & 31;
+    double sum = 0.0;
+    for (int s = 0; s < 8; s++)
+        if (lane + 32 * s < count)
+            sum = fma(own[s], x[lane + 32 * s], sum);
+    for (int step = 16; step > 0; step >>= 1)
+        sum += __shfl_down_sync(0xffffffffu, sum, step);
+    return sum;
+}
+
 // out = t x for the inverse t of a triangle as `invert_triangles` stores it, or for `turned` its transpose. Eight rows for each
 // block of 256 threads, 32 threads for a row.
 extern "C" __global__ void solve_triangle(
@@ -464,12 +547,7 @@ extern "C" __global__ void solve_triangle(
     }
     for (whole c = 0; c < cols; c++)
     {
-        double sum = 0.0;
-        for (int s = 0; s < 8; s++)
-            if (lane + 32 * s < rows)
-                sum = fma(own[s], x[lane + 32 * s + c * stride], sum);
-        for (int step = 16; step > 0; step >>= 1)
-            sum += __shfl_down_sync(0xffffffffu, sum, step);
+        double sum = product_of_warp(own, x + c * stride, rows);
         if (lane == 0)
             out[i + c * stride_out] = sum;
     }
@@ -526,12 +604,7 @@ extern "C" __global__ void solve_above(
         own[s] = lane + 32 * s < inner ? g[lane + 32 * s + j * stride] : 0.0;
     for (whole col = 0; col < cols; col++)
     {
-        double sum = 0.0;
-        for (int s = 0; s < 8; s++)
-            if (lane + 32 * s < inner)
-                sum = fma(own[s], x[lane + 32 * s + col * stride_x], sum);
-        for (int step = 16; step > 0; step >>= 1)
-            sum += __shfl_down_sync(0xffffffffu, sum, step);
+        double sum = product_of_warp(own, x + col * stride_x, inner);
         if (lane == 0)
             c[j + col * stride_c] -= sum;
     }

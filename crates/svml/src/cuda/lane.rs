@@ -732,6 +732,78 @@ impl Lane {
         }
     }
 
+    /// Solves with several symmetric matrices of the same size, which stand one after the other in `a`, for right-hand sides
+    /// that stand likewise in `b`: their lower Cholesky factors take the place of their lower triangles, the solutions that
+    /// of `b`. What is not positive definite: the number of the matrix and of the pivot, from 0. Waits until that is known.
+    pub fn solve_each(
+        &mut self,
+        a: View<'_, f64>,
+        b: View<'_, f64>,
+    ) -> Result<std::result::Result<(), (usize, usize)>> {
+        let n = a.rows;
+        let count = a.cols.checked_div(n).unwrap_or(0);
+        let width = b.cols.checked_div(count).unwrap_or(0);
+        if a.cols != n * count || b.rows != n || b.cols != width * count {
+            let shape = format!("{n} x {} and {} x {}", a.cols, b.rows, b.cols);
+            return Err(wrong(&shape));
+        }
+        if n == 0 || width == 0 {
+            return Ok(Ok(()));
+        }
+        let addresses = |first: View<'_, f64>, columns: usize| -> Vec<i64> {
+            let bytes = columns * first.stride * size_of::<f64>();
+            (0..count).map(|k| (first.address + (k * bytes) as u64) as i64).collect()
+        };
+        let (matrices, sides) = (self.send(&addresses(a, n))?, self.send(&addresses(b, width))?);
+        let info = self.scratch::<i32>(count, "the states of factorisations")?;
+        let handle = self.solver()?;
+        let (rows, of_a, of_b) = (size(n)?, size(a.stride)?, size(b.stride)?);
+        let (width, batch) = (size(width)?, size(count)?);
+        // SAFETY: as many addresses as matrices, each of which is within its buffer by the shapes that were checked.
+        let status = unsafe {
+            (self.gpu.libraries.solver.dpotrf_each)(
+                handle,
+                LOWER,
+                rows,
+                matrices.address,
+                of_a,
+                info.address,
+                batch,
+            )
+        };
+        self.solver_status(status, "factorisations")?;
+        let states = self.download(info.all())?;
+        if let Some(k) = states.iter().position(|state| *state != 0) {
+            let failed = || self.gpu.failure(&format!("a factorisation failed: {}", states[k]));
+            let pivot = usize::try_from(states[k] - 1).map_err(|_| failed())?;
+            return Ok(Err((k, pivot)));
+        }
+        let one = 1.0;
+        // First with the factors, then with their transposes, from the left (CUBLAS_SIDE_LEFT is 0).
+        for transposed in [0, 1] {
+            // SAFETY: as above.
+            let status = unsafe {
+                (self.gpu.libraries.blas.dtrsm_each)(
+                    self.blas,
+                    0,
+                    LOWER,
+                    transposed,
+                    NON_UNIT,
+                    rows,
+                    width,
+                    &raw const one,
+                    matrices.address,
+                    of_a,
+                    sides.address,
+                    of_b,
+                    batch,
+                )
+            };
+            blas_status(self.gpu, status, "trsm of several matrices")?;
+        }
+        Ok(Ok(()))
+    }
+
     fn solver(&mut self) -> Result<Handle> {
         let Some(queue) = &mut self.queue else { return Err(wrong("a lane that was given back")) };
         if let Some(handle) = queue.solver {

@@ -144,6 +144,9 @@ functions! {
         strsm = "cublasStrsm_v2" (
             Handle, c_int, c_int, c_int, c_int, c_int, c_int, *const f32, Address, c_int, Address, c_int
         );
+        dtrsm_each = "cublasDtrsmBatched" (
+            Handle, c_int, c_int, c_int, c_int, c_int, c_int, *const f64, Address, c_int, Address, c_int, c_int
+        );
         dtrsv = "cublasDtrsv_v2" (Handle, c_int, c_int, c_int, c_int, Address, c_int, Address, c_int);
         strsv = "cublasStrsv_v2" (Handle, c_int, c_int, c_int, c_int, Address, c_int, Address, c_int);
     }
@@ -156,6 +159,7 @@ functions! {
         set_stream = "cusolverDnSetStream" (Handle, Handle);
         dpotrf_size = "cusolverDnDpotrf_bufferSize" (Handle, c_int, c_int, Address, c_int, *mut c_int);
         dpotrf = "cusolverDnDpotrf" (Handle, c_int, c_int, Address, c_int, Address, c_int, Address);
+        dpotrf_each = "cusolverDnDpotrfBatched" (Handle, c_int, c_int, Address, c_int, Address, c_int);
         spotrf_size = "cusolverDnSpotrf_bufferSize" (Handle, c_int, c_int, Address, c_int, *mut c_int);
         spotrf = "cusolverDnSpotrf" (Handle, c_int, c_int, Address, c_int, Address, c_int, Address);
     }

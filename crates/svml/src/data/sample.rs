@@ -255,6 +255,11 @@ impl LabelledRows {
         }
         rows
     }
+
+    /// The rows of every pair of so many classes.
+    pub fn of_pairs(&self, classes: usize) -> Vec<PairRows> {
+        pairs(classes).into_iter().map(|pair| self.of_pair(pair)).collect()
+    }
 }
 
 /// Rows with labels +-1 and weights: what the SVM of one pair of classes sees.

@@ -119,6 +119,41 @@ pub trait Gram: Sync {
         cost: &[f64],
         landmarks: &[usize],
     ) -> Result<Vec<usize>>;
+
+    /// What computes for many SVMs at a time, each of so many rows, where that is faster than a thread for each of them.
+    fn together(&self, _sizes: &[usize]) -> Option<&dyn Together> {
+        None
+    }
+}
+
+/// Products and solutions for many SVMs at a time.
+pub trait Together: Sync {
+    /// K[rows, cols] v of each.
+    fn multiply(&self, products: &[Product<'_>]) -> Result<Vec<Vec<f64>>>;
+
+    /// (K[set, set] + diag(ridge))^-1 x of each.
+    fn solve(&self, systems: Vec<System>) -> Result<Vec<Vec<f64>>>;
+}
+
+/// A product K[rows, cols] v.
+#[derive(Clone, Copy)]
+pub struct Product<'a> {
+    /// Row indices of the block.
+    pub rows: &'a [usize],
+    /// Column indices of the block.
+    pub cols: &'a [usize],
+    /// One factor per column.
+    pub v: &'a [f64],
+}
+
+/// A system (K[set, set] + diag(ridge)) z = x.
+pub struct System {
+    /// Row indices.
+    pub set: Vec<usize>,
+    /// What is added to the diagonal.
+    pub ridge: Vec<f64>,
+    /// The right-hand sides, one after the other.
+    pub x: Vec<f64>,
 }
 
 /// A factorisation of K[set, set] + diag(ridge), ready to solve systems.

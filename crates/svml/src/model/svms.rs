@@ -12,9 +12,9 @@ use crate::kernel::{self, Gram};
 use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem};
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
-use crate::multiclass::{PairwiseSvms, inside_margin, outputs, solve_pair, vote};
+use crate::multiclass::{PairwiseSvms, inside_margin, outputs, solve_pair, train_pairs, vote};
 use crate::run::{Key, Watch};
-use crate::svm::BinarySvm;
+use crate::svm::{BinarySvm, Trained};
 
 /// Rows whose decision values without them fix the temperature; more make no difference to one
 /// parameter.
@@ -105,7 +105,8 @@ impl FinalSvms {
                     .collect();
                 let without = solution.leave_one_out_outputs(&rows.index, &rows.y, &positions);
                 let without = positions.iter().map(|&q| rows.index[q]).zip(without).collect();
-                Ok(FinalSvm { svm: solution.svm, residual: solution.residual, without })
+                let Trained { svm, residual, .. } = solution.trained;
+                Ok(FinalSvm { svm, residual, without })
             })
             .collect::<Result<_>>()?;
         let svms: Vec<BinarySvm> = trained.iter().map(|pair| pair.svm.clone()).collect();
@@ -119,7 +120,7 @@ impl FinalSvms {
         }
         // For rows outside its two classes an SVM's output is already out of sample; for its own rows the
         // leave-one-out output is taken.
-        let mut values = outputs(gram, &chosen, &svms);
+        let mut values = outputs(gram, &chosen, &svms)?;
         for (p, pair) in trained.iter().enumerate() {
             for (row, h) in &pair.without {
                 if let Ok(r) = chosen.binary_search(row) {
@@ -251,10 +252,9 @@ fn by_group(sample: &Sample<'_>, rows: &TrainingRows, gram: &dyn Gram, cost: f64
     let asked: Vec<Matrix> = (folds.par_iter())
         .map(|fold| {
             let train = sample.part(&fold.train);
-            let svms = (pairs(sample.classes()).into_iter())
-                .map(|pair| Ok(solve_pair(gram, &train.of_pair(pair), cost, None)?.svm))
-                .collect::<Result<Vec<BinarySvm>>>()?;
-            Ok(outputs(gram, &fold.valid.rows, &svms))
+            let trained = train_pairs(gram, &train.of_pairs(sample.classes()), cost, &[])?;
+            let svms: Vec<BinarySvm> = trained.into_iter().map(|trained| trained.svm).collect();
+            outputs(gram, &fold.valid.rows, &svms)
         })
         .collect::<Result<_>>()?;
     let at: Vec<usize> = folds.iter().flat_map(|fold| fold.valid.rows.iter().copied()).collect();

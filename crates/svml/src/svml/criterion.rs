@@ -38,10 +38,10 @@ use serde::{Deserialize, Serialize};
 use crate::data::folds::Fold;
 use crate::data::{LabelledRows, PairRows, Sample, pairs};
 use crate::error::{Error, Result};
-use crate::kernel::{Gram, Outer};
+use crate::kernel::{Gram, Outer, Product, System, Together};
 use crate::loss::Loss;
-use crate::multiclass::solve_pair;
-use crate::svm::{BinarySvm, Solution};
+use crate::multiclass::{solve_pair, train_pairs};
+use crate::svm::{BinarySvm, Trained};
 
 /// How a metric and a C are validated while they are learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,30 +153,13 @@ pub fn validate_pairs(
     starts: &[BinarySvm],
 ) -> Result<Evaluation> {
     let total: f64 = pairs.iter().flat_map(|pair| &pair.valid.weight).sum();
+    let sizes: Vec<usize> = pairs.iter().map(|pair| pair.train.index.len()).collect();
+    if let Some(together) = gram.together(&sizes) {
+        return sum(gram, validated_together(gram, together, pairs, cost, loss, total, starts)?);
+    }
     evaluate(gram, pairs, starts, |pair, start| {
         Part::validated(gram, pair, cost, loss, total, start)
     })
-}
-
-/// The SVM of each of `pairs` and its outputs on the validation rows: [`validate_pairs`] without loss
-/// and derivatives.
-pub fn validation_outputs(
-    gram: &dyn Gram,
-    pairs: &[PairFold],
-    cost: f64,
-    starts: &[BinarySvm],
-) -> Result<(Vec<BinarySvm>, Vec<Vec<f64>>)> {
-    prefetch_columns(gram, starts);
-    let solved: Vec<(BinarySvm, Vec<f64>)> = pairs
-        .par_iter()
-        .enumerate()
-        .map(|(p, pair)| {
-            let start = starts.get(p).map(|svm| svm.support.as_slice());
-            let (solution, h) = train_and_validate(gram, pair, cost, start)?;
-            Ok((solution.svm, h))
-        })
-        .collect::<Result<_>>()?;
-    Ok(solved.into_iter().unzip())
 }
 
 /// Computes the kernel columns of the support rows to start from, which most problems need, together.
@@ -185,20 +168,6 @@ fn prefetch_columns(gram: &dyn Gram, starts: &[BinarySvm]) {
     rows.sort_unstable();
     rows.dedup();
     gram.prefetch(&rows);
-}
-
-/// The SVM of a pair, and h on the validation rows.
-fn train_and_validate<'g>(
-    gram: &'g dyn Gram,
-    PairFold { train, valid }: &PairFold,
-    cost: f64,
-    start: Option<&[usize]>,
-) -> Result<(Solution<'g>, Vec<f64>)> {
-    let solution = solve_pair(gram, train, cost, start)?;
-    let BinarySvm { support, beta, bias } = &solution.svm;
-    let mut h = gram.multiply(&valid.index, support, beta);
-    h.iter_mut().for_each(|h| *h += bias);
-    Ok((solution, h))
 }
 
 /// Trains on all rows, validates on each of them left out, for each pair of classes.
@@ -215,7 +184,7 @@ pub fn leave_one_out(
     })
 }
 
-/// Sums what `part` makes of each problem, in their order; the problems are solved in parallel.
+/// Sums what `part` makes of each problem, in their order; the problems are solved side by side.
 fn evaluate<P: Sync>(
     gram: &dyn Gram,
     problems: &[P],
@@ -228,6 +197,11 @@ fn evaluate<P: Sync>(
         .enumerate()
         .map(|(p, problem)| part(problem, starts.get(p).map(|svm| svm.support.as_slice())))
         .collect::<Result<_>>()?;
+    sum(gram, parts)
+}
+
+/// The criterion from what each problem contributes.
+fn sum(gram: &dyn Gram, parts: Vec<Part>) -> Result<Evaluation> {
     let mut weights = Vec::with_capacity(2 * parts.len());
     for part in &parts {
         let BinarySvm { support, beta, .. } = &part.svm;
@@ -274,6 +248,81 @@ struct Part {
     residual: f64,
 }
 
+/// What each of several pairs contributes, all of them computed together, step by step: see [`Part::validated`].
+fn validated_together(
+    gram: &dyn Gram,
+    together: &dyn Together,
+    pairs: &[PairFold],
+    cost: f64,
+    surrogate: Loss,
+    total: f64,
+    starts: &[BinarySvm],
+) -> Result<Vec<Part>> {
+    let train: Vec<&PairRows> = pairs.iter().map(|pair| &pair.train).collect();
+    let starts: Vec<_> = starts.iter().map(|svm| Some(svm.support.as_slice())).collect();
+    let trained = train_pairs(gram, &train, cost, &starts)?;
+    let svms = trained.iter().map(|trained| &trained.svm);
+    let at_valid: Vec<Product<'_>> = (pairs.iter().zip(svms.clone()))
+        .map(|(pair, svm)| Product { rows: &pair.valid.index, cols: &svm.support, v: &svm.beta })
+        .collect();
+    let validations: Vec<Validation> = (together.multiply(&at_valid)?.into_iter())
+        .zip(pairs.iter().zip(svms.clone()))
+        .map(|(h, (pair, svm))| Validation::new(h, svm, &pair.valid, surrogate, total))
+        .collect();
+    let back: Vec<Product<'_>> = (pairs.iter().zip(svms).zip(&validations))
+        .map(|((pair, svm), Validation { g, .. })| Product {
+            rows: &svm.support,
+            cols: &pair.valid.index,
+            v: g,
+        })
+        .collect();
+    let systems = (together.multiply(&back)?.into_iter().zip(&trained))
+        .map(|(x, Trained { svm, ridge, .. })| System {
+            set: svm.support.clone(),
+            ridge: ridge.clone(),
+            x,
+        })
+        .collect();
+    let solved = together.solve(systems)?;
+    let parts = trained.into_iter().zip(validations).zip(pairs).zip(solved);
+    Ok(parts
+        .map(|(((trained, validation), pair), mut u)| {
+            trained.border(&mut u, validation.g.iter().sum());
+            Part::of_adjoint(trained, validation, &pair.valid, &u)
+        })
+        .collect())
+}
+
+/// An SVM on its validation rows.
+struct Validation {
+    /// Its outputs.
+    h: Vec<f64>,
+    loss: f64,
+    /// d loss / d h.
+    g: Vec<f64>,
+}
+
+impl Validation {
+    /// From K_VS beta.
+    fn new(
+        mut h: Vec<f64>,
+        svm: &BinarySvm,
+        valid: &PairRows,
+        surrogate: Loss,
+        total: f64,
+    ) -> Self {
+        h.iter_mut().for_each(|h| *h += svm.bias);
+        let mut loss = 0.0;
+        let mut g = Vec::with_capacity(h.len());
+        for ((h, y), w) in h.iter().zip(&valid.y).zip(&valid.weight) {
+            let (value, slope) = surrogate.value_and_slope(y * h);
+            loss += w / total * value;
+            g.push(w / total * y * slope);
+        }
+        Self { h, loss, g }
+    }
+}
+
 impl Part {
     fn validated(
         gram: &dyn Gram,
@@ -283,35 +332,32 @@ impl Part {
         total: f64,
         start: Option<&[usize]>,
     ) -> Result<Self> {
-        let (solution, h) = train_and_validate(gram, pair, cost, start)?;
-        let BinarySvm { support, beta, .. } = &solution.svm;
-        let valid = &pair.valid;
+        let solution = solve_pair(gram, &pair.train, cost, start)?;
+        let (svm, valid) = (&solution.trained.svm, &pair.valid);
+        let h = gram.multiply(&valid.index, &svm.support, &svm.beta);
+        let validation = Validation::new(h, svm, valid, surrogate, total);
+        let mut u = gram.multiply_transposed(&valid.index, &svm.support, &validation.g);
+        solution.solve_bordered(&mut u, validation.g.iter().sum());
+        Ok(Self::of_adjoint(solution.trained, validation, valid, &u))
+    }
 
-        // The loss, and g = d loss / d h.
-        let mut loss = 0.0;
-        let mut g = Vec::with_capacity(h.len());
-        for ((h, y), w) in h.iter().zip(&valid.y).zip(&valid.weight) {
-            let (value, slope) = surrogate.value_and_slope(y * h);
-            loss += w / total * value;
-            g.push(w / total * y * slope);
-        }
-
-        let mut u = gram.multiply_transposed(&valid.index, support, &g);
-        solution.solve_bordered(&mut u, g.iter().sum());
+    /// From u of the adjoint system.
+    fn of_adjoint(trained: Trained, validation: Validation, valid: &PairRows, u: &[f64]) -> Self {
+        let Trained { svm, outputs, residual, ridge, .. } = trained;
         let d_log_cost =
-            u.iter().zip(beta).zip(&solution.ridge).map(|((u, beta), ridge)| u * beta * ridge);
-        Ok(Self {
-            loss,
+            u.iter().zip(&svm.beta).zip(&ridge).map(|((u, beta), ridge)| u * beta * ridge);
+        Self {
+            loss: validation.loss,
             outside: valid.index.clone(),
-            g,
+            g: validation.g,
             d_log_cost: d_log_cost.sum(),
             minus_u: u.iter().map(|u| -u).collect(),
             d_metric: Vec::new(),
-            train_outputs: solution.outputs,
-            valid_outputs: h,
-            residual: solution.residual,
-            svm: solution.svm,
-        })
+            train_outputs: outputs,
+            valid_outputs: validation.h,
+            residual,
+            svm,
+        }
     }
 
     fn leave_one_out(
@@ -323,13 +369,14 @@ impl Part {
         start: Option<&[usize]>,
     ) -> Result<Self> {
         let solution = solve_pair(gram, rows, cost, start)?;
-        let BinarySvm { support, beta, .. } = &solution.svm;
-        let inverse = solution.factor.bordered_inverse(&solution.inverse_ones)?;
+        let trained = &solution.trained;
+        let BinarySvm { support, beta, .. } = &trained.svm;
+        let inverse = solution.factor.bordered_inverse(&trained.inverse_ones)?;
         let b = inverse.diagonal();
 
         // Outputs without each row, the loss, and its derivatives in r on S and in h elsewhere.
         let mut loss = 0.0;
-        let mut without = solution.outputs.clone();
+        let mut without = trained.outputs.clone();
         let (mut outside, mut g) = (Vec::new(), Vec::new());
         let (mut u, mut q) = (vec![0.0; support.len()], vec![0.0; support.len()]);
         let mut next = 0;
@@ -363,7 +410,7 @@ impl Part {
         solution.solve_bordered(&mut u, g.iter().sum());
         let (mut d_metric, bqb) = inverse.contract(&q)?;
         d_metric.iter_mut().for_each(|d| *d = -*d);
-        let d_log_cost = (u.iter().zip(beta).zip(&bqb).zip(&solution.ridge))
+        let d_log_cost = (u.iter().zip(beta).zip(&bqb).zip(&trained.ridge))
             .map(|(((u, beta), bqb), ridge)| (u * beta + bqb) * ridge)
             .sum();
         drop(inverse);
@@ -374,10 +421,10 @@ impl Part {
             minus_u: u.iter().map(|u| -u).collect(),
             d_metric,
             d_log_cost,
-            train_outputs: solution.outputs,
+            train_outputs: solution.trained.outputs,
             valid_outputs: without,
-            residual: solution.residual,
-            svm: solution.svm,
+            residual: solution.trained.residual,
+            svm: solution.trained.svm,
         })
     }
 }

@@ -24,7 +24,7 @@ use crate::kernel::{self, Gram};
 use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem};
 use crate::linalg::Matrix;
 use crate::metric::{Form, Kernel, Metric};
-use crate::multiclass::{PairwiseSvms, decide, inside_margin, outputs, solve_pair, vote};
+use crate::multiclass::{PairwiseSvms, decide, inside_margin, outputs, train_pairs, vote};
 use crate::run::{Key, Run, Watch};
 use crate::svm::BinarySvm;
 
@@ -268,7 +268,7 @@ impl<'a> Halves<'a> {
         // What was learned with says which rows are likely to be support vectors.
         let fit = self.on_sample(Self::other(half), from);
         let all = self.sample.all();
-        let at_all = outputs(gram, &all.index, &fit.svms);
+        let at_all = outputs(gram, &all.index, &fit.svms)?;
         let likely = inside_margin(&at_all, &all, self.sample.classes());
         (self.asked_quarters(half).par_iter())
             .map(|quarter| self.ask_quarter(gram, quarter, from.cost, multiples, &likely))
@@ -347,10 +347,10 @@ impl<'a> Halves<'a> {
         let likely: Vec<Vec<usize>> = likely.iter().map(inside).collect();
         let (svms, residual) = self.train(gram, &train, cost * multiples[0], &likely)?;
         let support: Vec<Vec<usize>> = svms.iter().map(|svm| svm.support.clone()).collect();
-        let mut all = vec![outputs(gram, &valid.rows, &svms)];
+        let mut all = vec![outputs(gram, &valid.rows, &svms)?];
         for multiple in &multiples[1..] {
             let (larger, _) = self.train(gram, &train, cost * multiple, &support)?;
-            all.push(outputs(gram, &valid.rows, &larger));
+            all.push(outputs(gram, &valid.rows, &larger)?);
         }
         Ok(Asked { outputs: all, svms, residual })
     }
@@ -365,16 +365,10 @@ impl<'a> Halves<'a> {
         likely: &[Vec<usize>],
     ) -> Result<(Vec<BinarySvm>, f64)> {
         let cost = cost.clamp(COST_RANGE.0, COST_RANGE.1);
-        let trained: Vec<(BinarySvm, f64)> = (pairs(self.sample.classes()).into_par_iter())
-            .enumerate()
-            .map(|(p, pair)| {
-                let start = likely.get(p).map(Vec::as_slice);
-                let solution = solve_pair(gram, &rows.of_pair(pair), cost, start)?;
-                Ok((solution.svm, solution.residual))
-            })
-            .collect::<Result<_>>()?;
-        let residual = trained.iter().map(|(_, residual)| *residual).fold(0.0, f64::max);
-        Ok((trained.into_iter().map(|(svm, _)| svm).collect(), residual))
+        let starts: Vec<_> = likely.iter().map(|rows| Some(rows.as_slice())).collect();
+        let trained = train_pairs(gram, &rows.of_pairs(self.sample.classes()), cost, &starts)?;
+        let residual = trained.iter().map(|trained| trained.residual).fold(0.0, f64::max);
+        Ok((trained.into_iter().map(|trained| trained.svm).collect(), residual))
     }
 
     /// What was learned on a half, by rows of the sample.

@@ -355,7 +355,7 @@ impl Division {
                 ((0..n).collect(), n, all, folds, Part::default(), problems)
             }
             Criterion::LeaveOneOut => {
-                let rows = pairs(classes).into_iter().map(|pair| all.of_pair(pair)).collect();
+                let rows = all.of_pairs(classes);
                 let problems = Problems::LeaveOneOut(rows);
                 ((0..n).collect(), n, all, Vec::new(), Part::default(), problems)
             }

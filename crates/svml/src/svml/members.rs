@@ -22,14 +22,14 @@ use super::descent::{SvmlFit, descend};
 use super::gradient_start::outer_product;
 use super::{COST_RANGE, Svml, learn_form};
 use crate::calibrate::{self, LEAST_CERTAIN};
-use crate::data::{Sample, pairs};
+use crate::data::Sample;
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
 use crate::learners::Init;
 use crate::linalg::{self, Matrix};
 use crate::loss::zero_one;
 use crate::metric::{Form, Kernel, Metric};
-use crate::multiclass::{decide, solve_pair, vote};
+use crate::multiclass::{decide, train_pairs, vote};
 use crate::run::{Activity, Key, Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
 
@@ -798,9 +798,8 @@ fn trained<'a>(
     let gram = kernel::backend().gram(sample.x(), n, metric, Kernel::Gaussian, watch)?;
     let key = || metric.in_key(Key::new("trained").then(sample.key())).numbers(&[cost]);
     let svms = watch.remember(key, || {
-        (pairs(sample.classes()).into_iter())
-            .map(|pair| Ok(solve_pair(&*gram, &all.of_pair(pair), cost, None)?.svm))
-            .collect()
+        let trained = train_pairs(&*gram, &all.of_pairs(sample.classes()), cost, &[])?;
+        Ok(trained.into_iter().map(|trained| trained.svm).collect())
     })?;
     Ok((gram, svms))
 }

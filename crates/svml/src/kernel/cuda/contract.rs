@@ -8,6 +8,11 @@ use crate::kernel::derivative::{maps_rows, minus_sign_times, minus_two_l_times, 
 use crate::linalg::{Matrix, dot};
 use crate::metric::{Form, Kernel};
 
+/// Outer products that are contracted one after the other; more are joined.
+const SEPARATE: usize = 8;
+/// Outer products that are joined at a time, at most.
+const JOINED: usize = 1024;
+
 /// Which sums over pairs of rows the derivative needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sums {
@@ -38,10 +43,15 @@ impl CudaGram<'_> {
     }
 
     pub(super) fn contract_outer(&self, weights: &[Outer<'_>]) -> Result<Vec<f64>> {
-        let weights =
-            weights.iter().filter(|outer| !outer.rows.is_empty() && !outer.cols.is_empty());
-        let parts: Vec<Matrix> =
-            weights.map(|outer| self.contract_one(outer)).collect::<Result<_>>()?;
+        let weights: Vec<&Outer<'_>> = weights
+            .iter()
+            .filter(|outer| !outer.rows.is_empty() && !outer.cols.is_empty())
+            .collect();
+        let parts: Result<Vec<Matrix>> = match weights.len() > SEPARATE {
+            true => weights.chunks(JOINED).map(|some| self.contract_joined(some)).collect(),
+            false => weights.iter().map(|outer| self.contract_one(outer)).collect(),
+        };
+        let parts = parts?;
         self.watch.check_memory()?;
         Ok(self.derivative(sum_in_order(parts)))
     }
@@ -91,6 +101,89 @@ impl CudaGram<'_> {
                     Matrix::new(1, d, lane.download(total.all())?)
                 }
                 Sums::Products => self.products(lane, entries, (&rows, &left), (&cols, &right)),
+            }
+        })
+    }
+
+    /// As [`Self::contract_one`], the sum for several outer products: W is the product of two matrices that have a row for each
+    /// of them, so that their number does not count for much.
+    fn contract_joined(&self, outers: &[&Outer<'_>]) -> Result<Matrix> {
+        let (d, sums, n) = (self.host.cols(), self.sums(), self.host.rows());
+        let rows: Vec<_> = outers.iter().map(|outer| (outer.rows, outer.left)).collect();
+        let cols: Vec<_> = outers.iter().map(|outer| (outer.cols, outer.right)).collect();
+        let (rows, cols) = (Joined::new(&rows, n), Joined::new(&cols, n));
+        in_tiles(self.gpu, |entries| {
+            let mut lane = self.gpu.lane()?;
+            let lane = &mut lane;
+            let (left, right) = (rows.send(lane)?, cols.send(lane)?);
+            let (left, right) = (
+                left.matrix(rows.count, rows.all.len())?,
+                right.matrix(cols.count, cols.all.len())?,
+            );
+            let (rows, cols) = (self.side(lane, &rows.all)?, self.side(lane, &cols.all)?);
+            let tile = Tile::new(rows.count, cols.count, entries);
+            let memory = lane.scratch(tile.entries(), "a tile of weights")?;
+            // A tile of the kernel matrix becomes one of W.
+            let weigh = |lane: &mut Lane, at: &At<'_>| {
+                let (k, height, breadth) = (at.tile, at.tile.rows(), at.tile.cols());
+                let w = memory.matrix(height, breadth)?;
+                let left = left.columns(at.row, height)?;
+                lane.gemm(1.0, transposed(left), right.columns(at.col, breadth)?, 0.0, w)?;
+                times(lane, k, w)
+            };
+            let ones = |lane: &mut Lane, count: usize| lane.send(&vec![1.0; count]);
+            match sums {
+                Sums::Distances => {
+                    let ones = ones(lane, cols.count)?;
+                    let sums = lane.scratch(rows.count, "sums of distances")?;
+                    let entry = Entry::TimesDistance;
+                    self.each_tile(lane, entries, &rows, &cols, entry, |lane, at| {
+                        weigh(lane, &at)?;
+                        let ones = ones.all().part(at.col, 0, at.tile.cols(), 1)?;
+                        let sums = sums.all().part(at.row, 0, at.tile.rows(), 1)?;
+                        lane.gemv(1.0, at.tile, ones, at.begun(), sums)
+                    })?;
+                    Matrix::new(1, 1, vec![lane.download(sums.all())?.iter().sum()])
+                }
+                Sums::Absolute => {
+                    let x_r = self.own_rows(lane, &self.x, d, &rows)?;
+                    let x_c = self.own_rows(lane, &self.x, d, &cols)?;
+                    let sums = lane.scratch(d * rows.count, "sums of differences")?;
+                    lane.clear(sums.all())?;
+                    self.each_tile(lane, entries, &rows, &cols, Entry::Value, |lane, at| {
+                        weigh(lane, &at)?;
+                        let (height, breadth) = (at.tile.rows(), at.tile.cols());
+                        let sums = sums.matrix(d, rows.count)?.columns(at.row, height)?;
+                        let a = x_r.matrix(d, rows.count)?.columns(at.row, height)?;
+                        let b = x_c.matrix(d, cols.count)?.columns(at.col, breadth)?;
+                        differences(lane, sums, at.tile, a, b, false)
+                    })?;
+                    let ones = ones(lane, rows.count)?;
+                    let total = lane.scratch(d, "sums of differences")?;
+                    lane.gemv(1.0, sums.matrix(d, rows.count)?, ones.all(), 0.0, total.all())?;
+                    Matrix::new(1, d, lane.download(total.all())?)
+                }
+                Sums::Products => {
+                    let (y, width) = self.acted_on();
+                    let y_c = self.scaled(lane, y, width, &cols, None)?;
+                    let (y_r, back) = match maps_rows(&self.metric, self.host.rows()) {
+                        true => (self.scaled(lane, y, width, &rows, None)?, width + 1),
+                        false => (ones(lane, rows.count)?, 1),
+                    };
+                    let forward = lane.scratch((width + 1) * rows.count, "sums of rows")?;
+                    let backward = lane.scratch(back * cols.count, "sums of rows")?;
+                    self.each_tile(lane, entries, &rows, &cols, Entry::Slope, |lane, at| {
+                        weigh(lane, &at)?;
+                        let (height, breadth) = (at.tile.rows(), at.tile.cols());
+                        let y_c = y_c.matrix(width + 1, cols.count)?.columns(at.col, breadth)?;
+                        let out = forward.matrix(width + 1, rows.count)?.columns(at.row, height)?;
+                        lane.gemm(1.0, y_c, transposed(at.tile), at.begun(), out)?;
+                        let y_r = y_r.matrix(back, rows.count)?.columns(at.row, height)?;
+                        let out = backward.matrix(back, cols.count)?.columns(at.col, breadth)?;
+                        lane.gemm(1.0, y_r, at.tile, if at.row == 0 { 0.0 } else { 1.0 }, out)
+                    })?;
+                    self.total(lane, (&rows, None), (&cols, None), &forward, &backward)
+                }
             }
         })
     }
@@ -222,7 +315,6 @@ impl CudaGram<'_> {
         (rows, left): (&Side, &Buffer<f64>),
         (cols, right): (&Side, &Buffer<f64>),
     ) -> Result<Matrix> {
-        let d = self.host.cols();
         let both = maps_rows(&self.metric, self.host.rows());
         let (y, width) = self.acted_on();
         // The last row of each are the scales alone.
@@ -244,35 +336,52 @@ impl CudaGram<'_> {
             let first = if at.row == 0 { 0.0 } else { 1.0 };
             lane.gemm(1.0, left_rows.columns(at.row, height)?, at.tile, first, out)
         })?;
+        self.total(lane, (rows, Some(left)), (cols, Some(right)), &forward, &backward)
+    }
+
+    /// From W [Y_c, 1] and W' [Y_r, 1], or W' 1 alone where that is enough, each without the scales that are given, to what the
+    /// form needs of Q.
+    fn total(
+        &self,
+        lane: &mut Lane,
+        (rows, left): (&Side, Option<&Buffer<f64>>),
+        (cols, right): (&Side, Option<&Buffer<f64>>),
+        forward: &Buffer<f64>,
+        backward: &Buffer<f64>,
+    ) -> Result<Matrix> {
+        let d = self.host.cols();
+        let (y, width) = self.acted_on();
         let x_r = self.own_rows(lane, &self.x, d, rows)?;
         let x_c = self.own_rows(lane, &self.x, d, cols)?;
         let (x_r, x_c) = ((&x_r, rows.count), (&x_c, cols.count));
-        if both {
+        if maps_rows(&self.metric, self.host.rows()) {
             // L Q = (diag(W 1) Z_r - W Z_c)' X_r + (diag(W' 1) Z_c - W' Z_r)' X_c.
             let (z_r, z_c) =
                 (self.own_rows(lane, y, width, rows)?, self.own_rows(lane, y, width, cols)?);
-            let side_r = minus(lane, &forward, &z_r, Some(left), 1.0, rows.count, width)?;
-            let side_c = minus(lane, &backward, &z_c, Some(right), 1.0, cols.count, width)?;
+            let side_r = minus(lane, forward, &z_r, left, 1.0, rows.count, width)?;
+            let side_c = minus(lane, backward, &z_c, right, 1.0, cols.count, width)?;
             let total = lane.scratch(width * d, "the derivative")?;
             cross(lane, (&side_r, width), x_r, d, 0.0, &total)?;
             cross(lane, (&side_c, width), x_c, d, 1.0, &total)?;
             return by_rows(width, d, lane.download(total.all())?);
         }
         // H = X_r' (diag(W 1) X_r / 2 - W X_c), and the sums W' 1.
-        let half = minus(lane, &forward, x_r.0, Some(left), 0.5, rows.count, d)?;
-        let arguments: [Argument; 3] = [(&backward).into(), right.into(), cols.count.into()];
-        lane.launch("multiply_values", (cols.count, 1), &arguments)?;
+        let half = minus(lane, forward, x_r.0, left, 0.5, rows.count, d)?;
+        if let Some(right) = right {
+            let arguments: [Argument; 3] = [backward.into(), right.into(), cols.count.into()];
+            lane.launch("multiply_values", (cols.count, 1), &arguments)?;
+        }
         match self.metric.form() {
             Form::Sphere | Form::Diagonal => {
                 let h = by_coordinate(lane, &half, x_r.0, None, rows.count, d)?;
-                let c = by_coordinate(lane, x_c.0, x_c.0, Some(&backward), cols.count, d)?;
+                let c = by_coordinate(lane, x_c.0, x_c.0, Some(backward), cols.count, d)?;
                 Matrix::new(1, d, h.iter().zip(&c).map(|(h, c)| 2.0 * h + c).collect())
             }
             Form::Full | Form::Rank(_) => {
                 let total = lane.scratch(d * d, "the derivative")?;
                 cross(lane, (&half, d), x_r, d, 0.0, &total)?;
                 let h = lane.download(total.all())?;
-                let scaled = self.weighted_rows(lane, x_c.0, &backward, cols.count, d)?;
+                let scaled = self.weighted_rows(lane, x_c.0, backward, cols.count, d)?;
                 cross(lane, (&scaled, d), x_c, d, 0.0, &total)?;
                 let c = lane.download(total.all())?;
                 Ok(Matrix::from_fn(d, d, |i, j| h[i + j * d] + h[j + i * d] + c[i + j * d]))
@@ -335,15 +444,7 @@ impl CudaGram<'_> {
                 let factor = if beside && sums != Sums::Products { 2.0 } else { 1.0 };
                 weights(lane, factor, At { tile: w, row: i.start, col: j.start })?;
                 self.fill(lane, entry, k, (set, i.start), (set, j.start))?;
-                let arguments: [Argument; 6] = [
-                    w.into(),
-                    w.stride().into(),
-                    k.into(),
-                    k.stride().into(),
-                    i.len().into(),
-                    j.len().into(),
-                ];
-                lane.launch("multiply_each", (i.len(), j.len()), &arguments)?;
+                times(lane, w, k)?;
                 if sums == Sums::Absolute {
                     let at = |rows: &std::ops::Range<usize>| -> Result<View<'_, f64>> {
                         x.matrix(d, n)?.columns(rows.start, rows.len())
@@ -396,6 +497,46 @@ impl CudaGram<'_> {
     }
 }
 
+/// One side of several outer products: a matrix with a row for each of them and a column for each row of K that any of them has.
+struct Joined {
+    /// How many there are.
+    count: usize,
+    /// Rows of K that any of them has, ascending.
+    all: Vec<usize>,
+    /// The values that are not zero, and their places in the matrix.
+    values: Vec<f64>,
+    places: Vec<usize>,
+}
+
+impl Joined {
+    /// Of rows among so many, with a value for each.
+    fn new(sides: &[(&[usize], &[f64])], rows: usize) -> Self {
+        let mut column = vec![0; rows];
+        sides.iter().flat_map(|(rows, _)| *rows).for_each(|&row| column[row] = 1);
+        let all: Vec<usize> = (0..rows).filter(|&row| column[row] > 0).collect();
+        all.iter().enumerate().for_each(|(at, &row)| column[row] = at);
+        let count = sides.len();
+        let places = (sides.iter().enumerate())
+            .flat_map(|(p, (rows, _))| rows.iter().map(move |row| (p, row)))
+            .map(|(p, &row)| p + column[row] * count)
+            .collect();
+        let values = sides.iter().flat_map(|(_, values)| values.iter().copied()).collect();
+        Self { count, all, values, places }
+    }
+
+    /// The matrix, on the card.
+    fn send(&self, lane: &mut Lane) -> Result<Buffer<f64>> {
+        let matrix = lane.scratch(self.count * self.all.len(), "factors of weights")?;
+        lane.clear(matrix.all())?;
+        let (values, places) = (lane.send(&self.values)?, lane.send_places(&self.places)?);
+        let count = self.values.len();
+        let arguments: [Argument; 4] =
+            [(&matrix).into(), (&values).into(), (&places).into(), count.into()];
+        lane.launch("scatter_values", (count, 1), &arguments)?;
+        Ok(matrix)
+    }
+}
+
 /// A tile and the place of its first row and column.
 pub(super) struct At<'a> {
     pub tile: View<'a, f64>,
@@ -430,6 +571,14 @@ pub(super) fn scale(
         cols.into(),
     ];
     lane.launch("scale_sides", (rows, cols), &arguments)
+}
+
+/// a_ij <- a_ij b_ij.
+fn times(lane: &mut Lane, a: View<'_, f64>, b: View<'_, f64>) -> Result<()> {
+    let (rows, cols) = (a.rows(), a.cols());
+    let arguments: [Argument; 6] =
+        [a.into(), a.stride().into(), b.into(), b.stride().into(), rows.into(), cols.into()];
+    lane.launch("multiply_each", (rows, cols), &arguments)
 }
 
 /// sums_ik += sum_j w_ij |a_ik - b_jk|, or with the sign of the difference.

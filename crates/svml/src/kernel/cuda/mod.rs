@@ -9,15 +9,16 @@ mod contract;
 mod factor;
 mod plan;
 mod support;
+mod together;
 
-use super::{Backend, Distances, Factor, Gram, Outer};
+use super::{Backend, Distances, Factor, Gram, Outer, Together};
 use crate::cuda::{Argument, Buffer, Gpu, Lane, MOST_BLOCKS, View, transposed};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::metric::{Form, Kernel, Metric};
 use crate::run::Watch;
 use factor::CudaFactor;
-use plan::{Tile, steps};
+use plan::{BROAD, Tile, steps};
 
 /// The backend of kernel matrices on the card of the watch.
 pub(super) struct Cuda;
@@ -79,7 +80,7 @@ struct Side {
     places: Option<Buffer<i64>>,
     /// Mapped by L. // (rank, count) by columns
     z: Buffer<f64>,
-    /// Squared norms of these, which the Gaussian kernel needs.
+    /// Squared norms of these, where entries are computed from products of rows.
     norms: Option<Buffer<f64>>,
     /// Coordinates of a mapped row.
     rank: usize,
@@ -95,20 +96,38 @@ impl Side {
         count: usize,
         places: Option<Buffer<i64>>,
     ) -> Result<Self> {
-        let norms = match kernel {
-            Kernel::Gaussian => {
+        let norms = match by_differences(kernel, rank) {
+            true => None,
+            false => {
                 let norms = lane.scratch(count, "squared norms of rows")?;
                 let arguments = [Argument::from(&norms), (&z).into(), count.into(), rank.into()];
                 lane.launch("squared_norms", (count, 1), &arguments)?;
                 Some(norms)
             }
-            _ => None,
         };
         Ok(Self { count, places, z, norms, rank })
     }
 
     fn mapped(&self) -> Result<View<'_, f64>> {
         self.z.matrix(self.rank, self.count)
+    }
+}
+
+/// The most coordinates of a mapped row for which entries of the Gaussian kernel are computed from differences of rows, at once.
+/// With more of them a product of matrices is faster, whose result is then read and written again.
+const FEW_COORDINATES: usize = 32;
+
+/// Whether entries are computed from differences of rows.
+fn by_differences(kernel: Kernel, rank: usize) -> bool {
+    kernel != Kernel::Gaussian || rank <= FEW_COORDINATES
+}
+
+/// A kernel, as those who compute it are told.
+fn kind(kernel: Kernel) -> usize {
+    match kernel {
+        Kernel::Exponential => 1,
+        Kernel::Laplacian => 2,
+        _ => 0,
     }
 }
 
@@ -124,12 +143,11 @@ fn fill(
     let (count, width) = (tile.rows(), tile.cols());
     let a = rows.mapped()?.columns(first_row, count)?;
     let b = cols.mapped()?.columns(first_col, width)?;
-    let Kernel::Gaussian = kernel else {
-        let absolute = usize::from(kernel == Kernel::Laplacian);
-        let what = match entry {
+    if by_differences(kernel, rows.rank) {
+        let what: usize = match entry {
             Entry::Value => 0,
-            // The Laplacian kernel has a derivative of its own, for which its values serve.
-            Entry::Slope if kernel == Kernel::Laplacian => 0,
+            // The Gaussian kernel is its own slope; the Laplacian one has a derivative of its own, for which its values serve.
+            Entry::Slope if kernel != Kernel::Exponential => 0,
             Entry::Slope => 1,
             Entry::TimesDistance => 2,
         };
@@ -141,13 +159,12 @@ fn fill(
             count.into(),
             width.into(),
             rows.rank.into(),
-            absolute.into(),
+            kind(kernel).into(),
             what.into(),
         ];
-        // 32 x 32 entries for each block of threads.
-        let blocks = (count.div_ceil(32), width.div_ceil(32).min(MOST_BLOCKS));
-        return lane.launch_blocks("differences", blocks, (32, 8), &arguments);
-    };
+        let blocks = (count.div_ceil(BROAD), width.div_ceil(BROAD).min(MOST_BLOCKS));
+        return lane.launch_blocks("kernel_tile", blocks, (256, 1), &arguments);
+    }
     lane.gemm(-2.0, transposed(a), b, 0.0, tile)?;
     let (Some(norms_r), Some(norms_c)) = (&rows.norms, &cols.norms) else {
         return Err(lane.gpu().failure("rows without their norms"));
@@ -293,13 +310,8 @@ impl<'a> CudaGram<'a> {
         let (rows, cols) = (self.mapped(lane, out)?, self.mapped(lane, over)?);
         let v = lane.send(v)?;
         let (tiles, each) = plan::parts_of_product(out.len(), over.len());
-        let parts = over.len().div_ceil(plan::BROAD).div_ceil(each);
+        let parts = over.len().div_ceil(BROAD).div_ceil(each);
         let partial = lane.scratch::<f64>(parts * out.len(), "parts of the sums of a product")?;
-        let kind: usize = match self.kernel {
-            Kernel::Exponential => 1,
-            Kernel::Laplacian => 2,
-            _ => 0,
-        };
         let arguments: [Argument; 9] = [
             (&partial).into(),
             (&rows).into(),
@@ -308,7 +320,7 @@ impl<'a> CudaGram<'a> {
             out.len().into(),
             over.len().into(),
             self.metric.rank().into(),
-            kind.into(),
+            kind(self.kernel).into(),
             each.into(),
         ];
         lane.launch_blocks("kernel_product", (tiles, parts), (256, 1), &arguments)?;
@@ -371,6 +383,10 @@ impl Gram for CudaGram<'_> {
         landmarks: &[usize],
     ) -> Result<Vec<usize>> {
         self.support_through(rows, y, cost, landmarks)
+    }
+
+    fn together(&self, sizes: &[usize]) -> Option<&dyn Together> {
+        if self.is_for(sizes) { Some(self) } else { None }
     }
 }
 
