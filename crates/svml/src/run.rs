@@ -240,7 +240,8 @@ impl<'a> Run<'a> {
         self.trouble.as_deref()
     }
 
-    /// Opens the card that was asked for, or that pays for a fit to so many rows, before anything is computed.
+    /// Opens the card that was asked for, or that pays for a fit whose largest SVM has so many rows, before anything is
+    /// computed.
     pub(crate) fn open_card(&mut self, rows: usize, features: usize) -> Result<()> {
         let work = Work::of_fit(rows, features);
         self.watch.open_card(rows, |card| work.pays_for_fit(card))

@@ -128,6 +128,7 @@ fn compare_products(a: &dyn Gram, b: &dyn Gram, n: usize, rng: &mut ChaCha8Rng, 
         let derivative = |g: &dyn Gram| g.contract(&outers).unwrap();
         close(&derivative(a), &derivative(b), PRODUCTS, &format!("{what}: contract"));
         // So many that they are joined, with rows and columns in common.
+        let rng = &mut rng.clone();
         let sides: Vec<[(Vec<usize>, Vec<f64>); 2]> = (0..20)
             .map(|_| {
                 [0.3, 0.2].map(|share| {

@@ -56,7 +56,7 @@ impl Model {
     /// a grid gets half of the time.
     pub fn fit_with(data: &Dataset, method: impl Into<Method>, run: &mut Run<'_>) -> Result<Self> {
         let method = method.into();
-        run.open_card(data.rows(), data.columns())?;
+        run.open_card(largest_pair(data), data.columns())?;
         // A limit of the fit is one for the card too, until it ends.
         let card = run.watch().gpu().zip(method.memory_limit());
         let _limit = card.map(|(gpu, bytes)| gpu.limit_to(bytes));
@@ -186,6 +186,13 @@ impl Model {
         };
         Ok(model.computed_by(run.watch()))
     }
+}
+
+/// Rows of the two largest classes, which is what the largest SVM of a pair of classes is trained on.
+fn largest_pair(data: &Dataset) -> usize {
+    let mut counts = data.class_counts();
+    counts.sort_unstable();
+    counts.iter().rev().take(2).sum()
 }
 
 fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -> Result<Model> {
