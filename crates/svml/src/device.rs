@@ -199,6 +199,9 @@ impl Work {
 }
 
 impl Speed {
+    /// Twice as fast as any card that was measured.
+    pub const FASTEST: Self = Self { multiprocessors: 264, fast_doubles: true };
+
     /// Operations in a second, of large matrices.
     fn rate(self) -> f64 {
         let size = f64::from(self.multiprocessors.max(1)) / CARD_MULTIPROCESSORS;
@@ -264,6 +267,9 @@ mod tests {
         let small = Speed { multiprocessors: 40, ..LARGE };
         assert!(least(LARGE) < least(CONSUMER) && least(LARGE) < least(small));
         assert!((LEAST_ROWS..=8000).contains(&least(LARGE)), "{}", least(LARGE));
+        // Who has fewer rows than the fastest needs does not look for a card.
+        let fastest = least(Speed::FASTEST);
+        assert!((LEAST_ROWS..=least(LARGE)).contains(&fastest), "{fastest}");
     }
 
     /// Once it pays, more rows do not make it pay less.

@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
     /// computed.
     pub(crate) fn open_card(&mut self, rows: usize, features: usize) -> Result<()> {
         let work = Work::of_fit(rows, features);
-        self.watch.open_card(rows, |card| work.pays_for_fit(card))
+        self.watch.open_card(|card| work.pays_for_fit(card))
     }
 
     /// Does something that is recorded in the file of the checkpoint, if there is one. The keys are those of the data and

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::checkpoint::Key;
 use crate::checkpoint::Store;
 use crate::cuda::{self, Gpu};
-use crate::device::{Device, LEAST_ROWS, PROCESSOR, Speed, Work};
+use crate::device::{Device, PROCESSOR, Speed, Work};
 use crate::error::{Error, Remedy, Result};
 use crate::memory::Lack;
 
@@ -226,18 +226,18 @@ impl Watch {
     /// A watch that never ends anything, with the device that it names.
     pub fn on_device(device: Device) -> Result<Self> {
         let mut watch = Self { device, ..Self::default() };
-        watch.open_card(LEAST_ROWS, |_| true)?;
+        watch.open_card(|_| true)?;
         Ok(watch)
     }
 
-    /// Opens the card that was asked for; or the first, if there are so many rows that it may pay and it does.
-    pub(crate) fn open_card(&mut self, rows: usize, pays: impl Fn(Speed) -> bool) -> Result<()> {
+    /// Opens the card that was asked for; or the first, if there is one and it pays.
+    pub(crate) fn open_card(&mut self, pays: impl Fn(Speed) -> bool) -> Result<()> {
         self.on_card = Arc::default();
         self.gpu = match self.device {
             Device::Cpu => None,
             Device::Cuda(number) => Some(open(number)?),
-            // To look for a card takes time too.
-            Device::Auto if rows < LEAST_ROWS => None,
+            // To look for a card takes time too, which is lost if not even the fastest would pay.
+            Device::Auto if !pays(Speed::FASTEST) => None,
             // One that is not there, or does not work, is as good as none.
             Device::Auto => open(0).ok().filter(|gpu| pays(speed(gpu))),
         };

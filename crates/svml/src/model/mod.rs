@@ -222,7 +222,7 @@ impl Model {
         let cols = svms.members.len() * svms.support.rows();
         let work = Work { rows, cols, features: self.metric.rank() };
         let mut watch = Watch { device: self.device, ..Watch::default() };
-        watch.open_card(rows, |card| work.pays_for_prediction(card))?;
+        watch.open_card(|card| work.pays_for_prediction(card))?;
         Ok(watch.gpu())
     }
 
