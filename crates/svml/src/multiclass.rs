@@ -65,7 +65,7 @@ pub fn outputs(gram: &dyn Gram, rows: &[usize], svms: &[BinarySvm]) -> Result<Ma
 }
 
 /// Products with blocks of the kernel matrix: side by side, or all together.
-pub fn multiply_each(gram: &dyn Gram, products: &[Product<'_>]) -> Result<Vec<Vec<f64>>> {
+fn multiply_each(gram: &dyn Gram, products: &[Product<'_>]) -> Result<Vec<Vec<f64>>> {
     let sizes: Vec<usize> = products.iter().map(|product| product.cols.len()).collect();
     match gram.together(&sizes) {
         Some(together) => together.multiply(products),

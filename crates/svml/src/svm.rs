@@ -182,7 +182,7 @@ pub fn solve_together(
             ridge: newton.ridge(),
             x: newton.right_hand_sides(),
         };
-        let solved = together.solve(active.iter().map(ask).collect())?;
+        let solved = together.solve(&active.iter().map(ask).collect::<Vec<_>>())?;
         let steps: Vec<FullStep> =
             active.iter().zip(solved).map(|((newton, _), x)| newton.full_step(x)).collect();
         let products: Vec<Product<'_>> = (active.iter().zip(&steps))
@@ -470,9 +470,10 @@ mod tests {
             Ok(products.iter().map(|p| self.0.multiply(p.rows, p.cols, p.v)).collect())
         }
 
-        fn solve(&self, systems: Vec<System>) -> Result<Vec<Vec<f64>>> {
-            let solved = systems.into_iter().map(|System { set, ridge, mut x }| {
-                self.0.factor(&set, &ridge)?.solve(&mut x);
+        fn solve(&self, systems: &[System]) -> Result<Vec<Vec<f64>>> {
+            let solved = systems.iter().map(|System { set, ridge, x }| {
+                let mut x = x.clone();
+                self.0.factor(set, ridge)?.solve(&mut x);
                 Ok(x)
             });
             solved.collect()

@@ -132,7 +132,7 @@ pub trait Together: Sync {
     fn multiply(&self, products: &[Product<'_>]) -> Result<Vec<Vec<f64>>>;
 
     /// (K[set, set] + diag(ridge))^-1 x of each.
-    fn solve(&self, systems: Vec<System>) -> Result<Vec<Vec<f64>>>;
+    fn solve(&self, systems: &[System]) -> Result<Vec<Vec<f64>>>;
 }
 
 /// A product K[rows, cols] v.

@@ -276,14 +276,14 @@ fn validated_together(
             v: g,
         })
         .collect();
-    let systems = (together.multiply(&back)?.into_iter().zip(&trained))
+    let systems: Vec<System> = (together.multiply(&back)?.into_iter().zip(&trained))
         .map(|(x, Trained { svm, ridge, .. })| System {
             set: svm.support.clone(),
             ridge: ridge.clone(),
             x,
         })
         .collect();
-    let solved = together.solve(systems)?;
+    let solved = together.solve(&systems)?;
     let parts = trained.into_iter().zip(validations).zip(pairs).zip(solved);
     Ok(parts
         .map(|(((trained, validation), pair), mut u)| {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::plan::{BROAD, steps};
-use super::{CudaGram, kind};
+use super::{CudaGram, in_tiles, kind};
 use crate::cuda::{Argument, Buffer, Lane, MOST_BLOCKS};
 use crate::error::{Error, Result};
 use crate::kernel::{Product, System, Together};
@@ -18,8 +18,6 @@ const MOST_ROWS: usize = 2000;
 /// A matrix is filled up by at most one row in so many, unless it is small.
 const FILLED_UP: usize = 4;
 const SMALL: usize = 64;
-/// Matrices that are factored together take at most this share of the memory: several threads work side by side.
-const SHARE: usize = 32;
 
 impl CudaGram<'_> {
     /// Whether problems of so many rows are better off together. Numbers of 64 bits are what they are solved with.
@@ -29,10 +27,10 @@ impl CudaGram<'_> {
     }
 
     /// The solutions of systems that were chosen to be filled up to the same size.
-    fn solve_filled_up(&self, systems: &[System], size: usize) -> Result<Vec<Vec<f64>>> {
+    fn solve_filled_up(&self, systems: &[&System], size: usize) -> Result<Vec<Vec<f64>>> {
         self.watch.check()?;
         let count = systems.len();
-        let width = systems.iter().map(System::width).max().unwrap_or(0);
+        let width = systems.iter().map(|system| system.width()).max().unwrap_or(0);
         let begins = begins(systems.iter().map(|system| system.set.len()));
         let places: Vec<usize> = systems.iter().flat_map(|s| s.set.iter().copied()).collect();
         let ridge: Vec<f64> = systems.iter().flat_map(|s| s.ridge.iter().copied()).collect();
@@ -107,14 +105,15 @@ fn begins(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     begins
 }
 
-/// Which of the systems of these sizes, in descending order, are solved together in so many bytes.
-fn batches(sizes: &[usize], bytes: usize) -> Vec<Range<usize>> {
+/// Which of the systems of these sizes, in descending order, are solved together: their matrices have so many entries at most,
+/// unless it is only one.
+fn batches(sizes: &[usize], entries: usize) -> Vec<Range<usize>> {
     let mut batches = Vec::new();
     let mut first = 0;
     for (k, size) in sizes.iter().enumerate() {
         let largest = sizes[first];
         let alike = largest - size <= (largest / FILLED_UP).max(SMALL);
-        let room = (k + 1 - first) * largest * largest * size_of::<f64>() <= bytes;
+        let room = (k + 1 - first) * largest * largest <= entries;
         if !(alike && room) && k > first {
             batches.push(first..k);
             first = k;
@@ -164,22 +163,23 @@ impl Together for CudaGram<'_> {
         Ok(rows.windows(2).map(|ends| sums[ends[0]..ends[1]].to_vec()).collect())
     }
 
-    fn solve(&self, mut systems: Vec<System>) -> Result<Vec<Vec<f64>>> {
+    fn solve(&self, systems: &[System]) -> Result<Vec<Vec<f64>>> {
         // The largest first, so that those of about the same size stand beside each other.
         let mut order: Vec<usize> = (0..systems.len()).collect();
         order.sort_by_key(|&p| std::cmp::Reverse(systems[p].set.len()));
-        let mut solved = vec![Vec::new(); systems.len()];
-        let empty = || System { set: Vec::new(), ridge: Vec::new(), x: Vec::new() };
-        let sorted: Vec<System> =
-            order.iter().map(|&p| std::mem::replace(&mut systems[p], empty())).collect();
+        let sorted: Vec<&System> = order.iter().map(|&p| &systems[p]).collect();
         let sizes: Vec<usize> = sorted.iter().map(|system| system.set.len()).collect();
-        for batch in batches(&sizes, self.gpu.capacity() / SHARE) {
-            let size = sizes[batch.start];
-            if size > 0 {
-                let of_batch = self.solve_filled_up(&sorted[batch.clone()], size)?;
-                order[batch].iter().zip(of_batch).for_each(|(&p, x)| solved[p] = x);
+        let mut solved = vec![Vec::new(); systems.len()];
+        in_tiles(self.gpu, |entries| {
+            for batch in batches(&sizes, entries) {
+                let size = sizes[batch.start];
+                if size > 0 {
+                    let of_batch = self.solve_filled_up(&sorted[batch.clone()], size)?;
+                    order[batch].iter().zip(of_batch).for_each(|(&p, x)| solved[p] = x);
+                }
             }
-        }
+            Ok(())
+        })?;
         Ok(solved)
     }
 }
@@ -194,7 +194,7 @@ mod tests {
         let sizes = [500, 450, 380, 370, 100, 60, 40, 0];
         assert_eq!(batches(&sizes, 1 << 30), [0..3, 3..4, 4..7, 7..8]);
         // Two of them fit.
-        assert_eq!(batches(&[100, 100, 100], 2 * 80_000), [0..2, 2..3]);
+        assert_eq!(batches(&[100, 100, 100], 20_000), [0..2, 2..3]);
         // One that does not fit is tried all the same.
         assert_eq!(batches(&[100, 100], 1), [0..1, 1..2]);
     }
