@@ -2,8 +2,8 @@
 //! table whose rows repeat is true of new rows that repeat them as well.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, missing_docs)]
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::learners::{Itml, Lmnn, Nca, Pca};
 use svml::{
     ClassWeight, Criterion, Dataset, Error, Form, Generator, GridSearch, Kernel, Matrix, Method,

@@ -2,8 +2,8 @@
 //! values, or the documented error. Bad parameters stand in `bad_parameters.rs`.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::Optimiser;
 use svml::data::{LIMIT, Missing};
 use svml::{Dataset, Error, Form, GridSearch, Matrix, Model, Svml};

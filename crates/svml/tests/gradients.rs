@@ -1,8 +1,8 @@
 //! Every gradient against central differences, over many random problems: all kernels, forms, criteria and surrogates.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::Criterion;
 use svml::Surrogate;
 use svml::internals::Watch;

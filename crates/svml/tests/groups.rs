@@ -1,8 +1,8 @@
 //! Rows that belong together are never on both sides of a fold, so that errors are those on new groups.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::data::ReadOptions;
 use svml::{Criterion, Dataset, Form, GridSearch, Matrix, Method, Model, Svml, cross_validate};
 

@@ -1,9 +1,9 @@
 //! What a model says of itself is true: the error on rows that it was not learned on, and its probabilities.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+use chacha20::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::{ClassWeight, Criterion, Dataset, Form, Generator, Kernel, Matrix, Model, Svml};
 
 /// Rows whose labels are those of a coin, as many heads as tails.

@@ -2,10 +2,10 @@
 //! rotation of the mapped space, the number of threads. How a fit is steered stands in `fit_control.rs`.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+use chacha20::ChaCha8Rng;
 use proptest::prelude::*;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::Optimiser;
 use svml::Run;
 use svml::data::{Missing, Scaler};

@@ -5,8 +5,8 @@
 mod by_definition;
 
 use by_definition::{assert_defined, assert_optimal, kernel_value};
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::internals::Watch;
 use svml::internals::kernel::{Gram, Outer, backend, expand};
 use svml::{Criterion, Error, Form, Generator, Kernel, Matrix, Metric, Model, Remedy, Svml};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::internals::{LmnnProblem, NcaLoss, Pairs, Projection, Watch};
 use svml::learners::{Init, Itml, Learned, Learner, Lmnn, Nca, Pca, Sample};
 use svml::{

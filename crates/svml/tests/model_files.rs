@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::data::{Categories, Missing};
 use svml::{ClassWeight, Method};
 use svml::{Dataset, Error, Form, Generator, GridSearch, Kernel, Matrix, Model, ReadOptions, Svml};

@@ -1,8 +1,8 @@
 //! The SVM against LIBSVM, against an independent solver, and against its own optimality conditions.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 use svml::internals::Watch;
 use svml::internals::kernel::{self, Gram, expand};

@@ -1,8 +1,8 @@
 //! Probabilities: the most probable class is the prediction, and they mean what they say.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::internals::multiclass::decide;
 use svml::{ClassWeight, Dataset, Form, Generator, GridSearch, Matrix, Method, Model, Svml};
 

@@ -6,9 +6,9 @@
 
 use std::path::PathBuf;
 
+use chacha20::ChaCha8Rng;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use svml::data::Missing;
 use svml::{Dataset, Model, ReadOptions, Svml};

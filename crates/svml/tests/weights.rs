@@ -1,9 +1,9 @@
 //! Row weights and class weights, and the merging of identical rows.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use chacha20::ChaCha8Rng;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use svml::ClassWeight;
 use svml::data::Missing;
 use svml::{Dataset, Error, Form, Generator, GridSearch, Matrix, Model, Svml};

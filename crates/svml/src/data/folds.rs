@@ -9,9 +9,9 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use chacha20::ChaCha8Rng;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
 use crate::linalg::Matrix;
 

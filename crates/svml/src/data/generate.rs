@@ -1,7 +1,7 @@
 //! Generated data with a known answer: a few informative directions among correlated noise.
 
+use chacha20::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::Dataset;

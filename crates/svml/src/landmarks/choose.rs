@@ -9,8 +9,8 @@
 //! What is explained is measured with the exponential kernel, whatever the kernel of the SVM: a smooth kernel would be
 //! explained by few rows as long as the metric is still wide, and be left with these when it has become narrower.
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -23,8 +23,8 @@
 
 use std::collections::BTreeSet;
 
+use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::by_class::metric_of;
 use super::parameters::{check, check_positive, check_tolerance, parameters, to_json};

@@ -600,7 +600,7 @@ mod tests {
     #[test]
     fn features_have_the_inner_products_of_the_kernel() {
         use rand::{RngExt, SeedableRng};
-        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(8);
+        let mut rng = chacha20::ChaCha8Rng::seed_from_u64(8);
         let x = Matrix::from_fn(200, 2, |_, _| rng.random_range(-1.0..1.0));
         let metric = Metric::isotropic(Form::Sphere, 2, 0.7).unwrap();
         for kernel in [Kernel::Gaussian, Kernel::Exponential, Kernel::Laplacian] {
