@@ -6,8 +6,9 @@
 
 use std::time::Instant;
 
+use rayon::prelude::*;
 use svml::internals::cuda::{Gpu, open, transposed};
-use svml::internals::kernel::{Gram, backend, expand, expand_on};
+use svml::internals::kernel::{Gram, Outer, backend, expand, expand_on};
 use svml::internals::loss::Loss;
 use svml::internals::svm::{BinarySvm, Problem, solve};
 use svml::internals::svml::criterion::{PairFold, leave_one_out, split_pairs, validate_pairs};
@@ -70,6 +71,14 @@ impl Setup {
         }
     }
 
+    /// Every second row, from the first or the second on.
+    fn rows_with(&self, parity: usize) -> PairRows {
+        let index: Vec<usize> = (parity..self.n).step_by(2).collect();
+        let y = index.iter().map(|&i| self.y[i]).collect();
+        let weight = vec![1.0; index.len()];
+        PairRows { index, y, weight }
+    }
+
     fn gram(&self, watch: &Watch) -> Box<dyn Gram + '_> {
         backend().gram(&self.x, self.n, &self.metric, Kernel::Gaussian, watch).unwrap()
     }
@@ -114,6 +123,9 @@ impl Setup {
 
 /// So small a C that nearly all rows are support vectors.
 const SMALL_COST: f64 = 0.02;
+
+/// So many rows have about 20,000 support vectors then.
+const LARGEST: usize = 21_060;
 
 fn objective(watch: &Watch, peak: f64, sizes: &[usize]) {
     println!(
@@ -193,6 +205,55 @@ fn several_classes(watch: &Watch) {
     }
 }
 
+/// The members of a mean on either half of the rows, each with a kernel and a metric of its own: one alone, and all six side by
+/// side, as a fit learns them.
+fn members(watch: &Watch) {
+    /// Evaluations that each of them makes.
+    const EACH: usize = 20;
+    println!(
+        "\nMembers, {D} columns: objective and gradient over two folds, ms for each evaluation of one alone,"
+    );
+    println!("and of six side by side until all six are done.");
+    println!("| rows | cpu: one | cpu: six | card: one | card: six |");
+    println!("|---|---|---|---|---|");
+    for n in [300, 1000, 2000, 4000] {
+        let setup = setup(n, 0);
+        let kinds = [
+            (Kernel::Gaussian, Form::Sphere),
+            (Kernel::Exponential, Form::Diagonal),
+            (Kernel::Laplacian, Form::Sphere),
+        ];
+        let (even, odd) = (setup.rows_with(0), setup.rows_with(1));
+        let folds = [
+            PairFold { train: even.clone(), valid: odd.clone() },
+            PairFold { train: odd, valid: even },
+        ];
+        let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
+        let evaluations = |member: usize, watch: &Watch| {
+            let (kernel, form) = kinds[member % kinds.len()];
+            let metric = Metric::isotropic(form, D, (D as f64).sqrt().recip()).unwrap();
+            let mut gram = backend().gram(&setup.x, n, &metric, kernel, watch).unwrap();
+            let mut svms = Vec::new();
+            for _ in 0..EACH {
+                gram.set_metric(&metric).unwrap();
+                svms = validate_pairs(&*gram, &folds, 1.0, loss, &svms).unwrap().svms;
+            }
+        };
+        let time = |count: usize, watch: &Watch| {
+            let all = || (0..count).into_par_iter().for_each(|member| evaluations(member, watch));
+            1e3 * seconds(2, all) / EACH as f64
+        };
+        let cpu = Watch::default();
+        println!(
+            "| {n} | {:.2} | {:.2} | {:.2} | {:.2} |",
+            time(1, &cpu),
+            time(6, &cpu),
+            time(1, watch),
+            time(6, watch)
+        );
+    }
+}
+
 fn break_even(watch: &Watch) {
     println!("\nWhere the card pays: objective and gradient, hold-out.");
     println!("| rows | |S| | cpu, ms | card, ms |");
@@ -252,6 +313,8 @@ fn parts(watch: &Watch, n: usize) {
     row("inverse", inverse, 2.0 * cube / 3.0);
     let inverse = factor.bordered_inverse(&ones).unwrap();
     row("contraction with B q B", seconds(2, || drop(inverse.contract(&v).unwrap())), cube);
+    let outer = [Outer { rows: &set, left: &v, cols: &set, right: &ones }];
+    row("contraction with u beta'", seconds(3, || drop(gram.contract(&outer).unwrap())), 0.0);
     watch.check().unwrap();
 }
 
@@ -269,13 +332,14 @@ fn main() {
         gpu.total() as f64 / f64::from(1 << 30)
     );
     let watch = Watch::default().on(Some(gpu));
-    let sizes: &[usize] = if quick { &[2000, 5000] } else { &[2000, 5000, 10_000, 20_000] };
+    let sizes: &[usize] = if quick { &[2000, 5000] } else { &[2000, 5000, 10_000, LARGEST] };
     let peak = gemm_peak(gpu, if quick { 4096 } else { 16_384 });
     println!("gemm: {peak:.1} TF");
     parts(&watch, if quick { 5000 } else { 20_000 });
     objective(&watch, peak, sizes);
     break_even(&watch);
     several_classes(&watch);
+    members(&watch);
     predictions(gpu, if quick { 100_000 } else { 1_000_000 });
     if !quick {
         large(&watch, 60_000);

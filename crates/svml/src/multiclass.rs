@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::cuda::Gpu;
 use crate::data::{LabelledRows, PairRows, pairs};
 use crate::error::Result;
-use crate::kernel::{Gram, Product, expand, expand_on};
+use crate::kernel::{Gram, Product, Together, expand, expand_on};
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
 use crate::svm::{BinarySvm, Problem, Solution, Trained, solve, solve_together};
@@ -38,21 +38,34 @@ pub fn train_pairs(
     cost: f64,
     starts: &[Option<&[usize]>],
 ) -> Result<Vec<Trained>> {
-    let start = |p: usize| starts.get(p).copied().flatten();
     let pairs: Vec<&PairRows> = pairs.iter().map(Borrow::borrow).collect();
     let sizes: Vec<usize> = pairs.iter().map(|rows| rows.index.len()).collect();
-    let Some(together) = gram.together(&sizes) else {
-        let trained = |(p, rows): (usize, &&PairRows)| {
-            solve_pair(gram, rows, cost, start(p)).map(|solution| solution.trained)
-        };
-        return pairs.par_iter().enumerate().map(trained).collect();
-    };
+    match gram.together(&sizes) {
+        Some(together) => train_together(gram, together, &pairs, cost, starts),
+        None => {
+            let trained = |(p, rows): (usize, &&PairRows)| {
+                let start = starts.get(p).copied().flatten();
+                solve_pair(gram, rows, cost, start).map(|solution| solution.trained)
+            };
+            pairs.par_iter().enumerate().map(trained).collect()
+        }
+    }
+}
+
+/// Trains several SVMs together, by what the kernel matrix offers for that.
+pub fn train_together(
+    gram: &dyn Gram,
+    together: &dyn Together,
+    pairs: &[&PairRows],
+    cost: f64,
+    starts: &[Option<&[usize]>],
+) -> Result<Vec<Trained>> {
     let costs: Vec<Vec<f64>> =
         pairs.iter().map(|rows| rows.weight.iter().map(|w| cost * w).collect()).collect();
     let problems: Vec<Problem<'_, '_>> = (pairs.iter().zip(&costs))
         .map(|(rows, cost)| Problem { gram, rows: &rows.index, y: &rows.y, cost })
         .collect();
-    let starts: Vec<_> = (0..pairs.len()).map(start).collect();
+    let starts: Vec<_> = (0..pairs.len()).map(|p| starts.get(p).copied().flatten()).collect();
     solve_together(together, &problems, &starts)
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibrate;
 use crate::data::prepare::TrainingRows;
-use crate::data::{Sample, folds, pairs};
+use crate::data::{PairRows, Sample, folds, pairs};
 use crate::error::Result;
 use crate::kernel::{self, Gram};
 use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem};
@@ -58,6 +58,31 @@ struct FinalSvm {
     without: Vec<(usize, f64)>,
 }
 
+impl FinalSvm {
+    /// Trains on some rows, and asks about those of `chosen` that are among them.
+    fn left_out(
+        gram: &dyn Gram,
+        rows: &PairRows,
+        cost: f64,
+        start: Option<&[usize]>,
+        chosen: &[usize],
+    ) -> Result<Self> {
+        let solution = solve_pair(gram, rows, cost, start)?;
+        let positions: Vec<usize> = (0..rows.index.len())
+            .filter(|&q| chosen.binary_search(&rows.index[q]).is_ok())
+            .collect();
+        let without = solution.leave_one_out_outputs(&rows.index, &rows.y, &positions);
+        let without = positions.iter().map(|&q| rows.index[q]).zip(without).collect();
+        Ok(Self { without, ..Self::from(solution.trained) })
+    }
+}
+
+impl From<Trained> for FinalSvm {
+    fn from(Trained { svm, residual, .. }: Trained) -> Self {
+        Self { svm, residual, without: Vec::new() }
+    }
+}
+
 impl FinalSvms {
     /// Trains on all rows, starting from `guess`, the likely support set of each pair or nothing, and fits the
     /// temperature to their leave-one-out outputs if asked to.
@@ -89,26 +114,22 @@ impl FinalSvms {
         let all = sample.all();
         let gram = kernel::backend().gram(&rows.x, n, metric, kernel, watch)?;
         let gram = &*gram;
-        // Rows to calibrate on, evenly spread.
+        // Rows to calibrate on, evenly spread; whole groups are left out where there are groups.
         let step = n.div_ceil(CALIBRATION_ROWS);
-        let chosen: Vec<usize> =
-            if calibrate { (0..n).step_by(step).collect() } else { Vec::new() };
-        let trained: Vec<FinalSvm> = pairs(sample.classes())
-            .into_par_iter()
-            .enumerate()
-            .map(|(p, pair)| {
-                let rows = all.of_pair(pair);
-                let start = guess.get(p).map(Vec::as_slice);
-                let solution = solve_pair(gram, &rows, cost, start)?;
-                let positions: Vec<usize> = (0..rows.index.len())
-                    .filter(|&q| chosen.binary_search(&rows.index[q]).is_ok())
-                    .collect();
-                let without = solution.leave_one_out_outputs(&rows.index, &rows.y, &positions);
-                let without = positions.iter().map(|&q| rows.index[q]).zip(without).collect();
-                let Trained { svm, residual, .. } = solution.trained;
-                Ok(FinalSvm { svm, residual, without })
-            })
-            .collect::<Result<_>>()?;
+        let by_row = calibrate && rows.groups().is_none();
+        let chosen: Vec<usize> = if by_row { (0..n).step_by(step).collect() } else { Vec::new() };
+        let pairs = all.of_pairs(sample.classes());
+        let start = |p: usize| guess.get(p).map(Vec::as_slice);
+        let trained: Vec<FinalSvm> = match by_row {
+            true => (pairs.par_iter().enumerate())
+                .map(|(p, rows)| FinalSvm::left_out(gram, rows, cost, start(p), &chosen))
+                .collect::<Result<_>>()?,
+            false => {
+                let starts: Vec<_> = (0..pairs.len()).map(start).collect();
+                let trained = train_pairs(gram, &pairs, cost, &starts)?;
+                trained.into_iter().map(FinalSvm::from).collect()
+            }
+        };
         let svms: Vec<BinarySvm> = trained.iter().map(|pair| pair.svm.clone()).collect();
         let residual = trained.iter().map(|pair| pair.residual).fold(0.0, f64::max);
         if !calibrate {

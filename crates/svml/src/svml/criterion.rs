@@ -40,7 +40,7 @@ use crate::data::{LabelledRows, PairRows, Sample, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Outer, Product, System, Together};
 use crate::loss::Loss;
-use crate::multiclass::{solve_pair, train_pairs};
+use crate::multiclass::{solve_pair, train_together};
 use crate::svm::{BinarySvm, Trained};
 
 /// How a metric and a C are validated while they are learned.
@@ -260,7 +260,7 @@ fn validated_together(
 ) -> Result<Vec<Part>> {
     let train: Vec<&PairRows> = pairs.iter().map(|pair| &pair.train).collect();
     let starts: Vec<_> = starts.iter().map(|svm| Some(svm.support.as_slice())).collect();
-    let trained = train_pairs(gram, &train, cost, &starts)?;
+    let trained = train_together(gram, together, &train, cost, &starts)?;
     let svms = trained.iter().map(|trained| &trained.svm);
     let at_valid: Vec<Product<'_>> = (pairs.iter().zip(svms.clone()))
         .map(|(pair, svm)| Product { rows: &pair.valid.index, cols: &svm.support, v: &svm.beta })

@@ -11,19 +11,25 @@ use crate::cuda::{Argument, Buffer, Lane, MOST_BLOCKS};
 use crate::error::{Error, Result};
 use crate::kernel::{Product, System, Together};
 
-/// So many are needed for it to pay.
-const FEWEST: usize = 4;
-/// Problems with more rows keep a card busy one by one.
-const MOST_ROWS: usize = 2000;
+/// Problems with more rows keep a card busy one by one, in queues side by side.
+const MOST_ROWS: usize = 700;
+/// So many rows each problem may have for every one of them: few problems are better off in queues, many are not.
+const ROWS_FOR_EACH: usize = 20;
 /// A matrix is filled up by at most one row in so many, unless it is small.
 const FILLED_UP: usize = 4;
 const SMALL: usize = 64;
 
+/// Whether problems of so many rows are better off together than in queues side by side: if they are small, and the more of them
+/// there are the larger they may be.
+fn pays(sizes: &[usize]) -> bool {
+    let most = MOST_ROWS.min(ROWS_FOR_EACH * sizes.len());
+    !sizes.is_empty() && sizes.iter().all(|rows| *rows <= most)
+}
+
 impl CudaGram<'_> {
-    /// Whether problems of so many rows are better off together. Numbers of 64 bits are what they are solved with.
+    /// Whether problems of so many rows are solved together. Numbers of 64 bits are what they are solved with.
     pub(super) fn is_for(&self, sizes: &[usize]) -> bool {
-        let small = sizes.iter().all(|rows| *rows <= MOST_ROWS);
-        sizes.len() >= FEWEST && small && !self.gpu.factors_in_single()
+        pays(sizes) && !self.gpu.factors_in_single()
     }
 
     /// The solutions of systems that were chosen to be filled up to the same size.
@@ -187,6 +193,16 @@ impl Together for CudaGram<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_small_problems_are_solved_together() {
+        assert!(pays(&[77; 650]) && pays(&[400; 90]) && pays(&[150; 12]));
+        assert!(!pays(&[]) && !pays(&[500; 12]) && !pays(&[701; 650]));
+        // The largest of them decides.
+        let mut sizes = vec![100; 90];
+        sizes[50] = 800;
+        assert!(!pays(&sizes));
+    }
 
     #[test]
     fn matrices_of_about_the_same_size_are_solved_together() {
