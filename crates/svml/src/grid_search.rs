@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use rayon::prelude::*;
-
 use crate::data::folds::{self, Fold};
 use crate::data::{ClassWeight, LabelledRows, Sample};
 use crate::error::{Error, Result};
@@ -14,6 +12,7 @@ use crate::linalg::Matrix;
 use crate::loss::wrong;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{decide, outputs, train_pairs, vote};
+use crate::parallel;
 use crate::run::{Key, Watch};
 use crate::svm::{BinarySvm, LARGE};
 use crate::watch::Instant;
@@ -121,9 +120,8 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
         if let Some(known) = watch.recall(key) {
             return Ok(known);
         }
-        let wrong: Vec<Vec<f64>> = (parts.par_iter())
-            .map(|part| wrong_in_part(gram, sample.classes(), part, &costs))
-            .collect::<Result<_>>()?;
+        let wrong: Vec<Vec<f64>> =
+            parallel::try_map(&parts, |part| wrong_in_part(gram, sample.classes(), part, &costs))?;
         let share = |c: usize| wrong.iter().map(|part| part[c]).sum::<f64>();
         let errors =
             (0..costs.len()).map(|c| share(c) / validated.max(f64::MIN_POSITIVE)).collect();
@@ -133,9 +131,7 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
     let mut widths_tried = widths.len();
     let errors: Vec<Vec<f64>> = if bytes <= together {
         let distances = kernel::backend().distances(x, watch)?;
-        (spheres.par_iter())
-            .map(|sphere| tried(&*distances.gram(sphere, watch)?, sphere))
-            .collect::<Result<_>>()?
+        parallel::try_map(&spheres, |sphere| tried(&*distances.gram(sphere, watch)?, sphere))?
     } else {
         // From the middle outwards, so that a time limit leaves out the widths that are chosen least often.
         let middle = (widths.len() - 1) / 2;

@@ -72,6 +72,7 @@ mod files;
 
 // Numbers, where they are computed, and when to stop computing with them.
 mod memory;
+mod parallel;
 
 mod device;
 

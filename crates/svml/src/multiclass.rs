@@ -7,7 +7,6 @@
 use std::borrow::Borrow;
 use std::convert::Infallible;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::cuda::Gpu;
@@ -16,6 +15,7 @@ use crate::error::Result;
 use crate::kernel::{Gram, Product, Together, expand, expand_on};
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
+use crate::parallel;
 use crate::svm::{BinarySvm, Problem, Solution, Trained, solve, solve_together};
 
 /// Trains the SVM of one pair of classes, with cost C_i = C w_i for row i of weight w_i. `start` is the
@@ -47,7 +47,7 @@ pub fn train_pairs(
                 let start = starts.get(p).copied().flatten();
                 solve_pair(gram, rows, cost, start).map(|solution| solution.trained)
             };
-            pairs.par_iter().enumerate().map(trained).collect()
+            parallel::try_map(pairs.iter().enumerate(), trained)
         }
     }
 }
@@ -84,7 +84,7 @@ fn multiply_each(gram: &dyn Gram, products: &[Product<'_>]) -> Result<Vec<Vec<f6
         Some(together) => together.multiply(products),
         None => {
             let one = |Product { rows, cols, v }: &Product<'_>| gram.multiply(rows, cols, v);
-            Ok(products.par_iter().map(one).collect())
+            Ok(parallel::map(products, one))
         }
     }
 }

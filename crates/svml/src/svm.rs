@@ -21,11 +21,11 @@
 //! Each Newton step solves this system for the current S and determines S anew from the outputs f, until
 //! S no longer changes. A full step that does not lower the objective is halved until it does.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::kernel::{Factor, Gram, Product, System, Together};
+use crate::parallel;
 use crate::run::Key;
 
 /// The training problem: rows of a kernel matrix with their labels and costs.
@@ -193,11 +193,10 @@ pub fn solve_together(
             })
             .collect();
         let outputs = together.multiply(&products)?;
-        (active.par_iter_mut().zip(steps).zip(outputs)).for_each(
-            |(((newton, trained), step), f)| {
-                **trained = newton.advance(step, f);
-            },
-        );
+        let advancing = active.iter_mut().zip(steps).zip(outputs);
+        parallel::for_each(advancing, |(((newton, trained), step), f)| {
+            **trained = newton.advance(step, f);
+        });
     }
 }
 

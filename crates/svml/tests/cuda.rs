@@ -128,7 +128,7 @@ fn compare_products(a: &dyn Gram, b: &dyn Gram, n: usize, rng: &mut ChaCha8Rng, 
         let derivative = |g: &dyn Gram| g.contract(&outers).unwrap();
         close(&derivative(a), &derivative(b), PRODUCTS, &format!("{what}: contract"));
         // So many that they are joined, with rows and columns in common.
-        let rng = &mut rng.clone();
+        let rng = &mut copy_of(rng);
         let sides: Vec<[(Vec<usize>, Vec<f64>); 2]> = (0..20)
             .map(|_| {
                 [0.3, 0.2].map(|share| {
@@ -147,6 +147,14 @@ fn compare_products(a: &dyn Gram, b: &dyn Gram, n: usize, rng: &mut ChaCha8Rng, 
     assert!(a.multiply(&[], &[0], &[1.0]).is_empty());
     assert_eq!(a.multiply(&[0], &[], &[]), [0.0]);
     assert!(a.contract(&[]).unwrap().iter().all(|v| *v == 0.0));
+}
+
+/// A generator that goes on as this one will.
+fn copy_of(rng: &ChaCha8Rng) -> ChaCha8Rng {
+    let mut copy = ChaCha8Rng::from_seed(rng.get_seed());
+    copy.set_stream(rng.get_stream());
+    copy.set_word_pos(rng.get_word_pos());
+    copy
 }
 
 /// Solutions, and all that is asked of the inverse.

@@ -3,6 +3,7 @@
 //! * `lib.rs` declares the modules in the order of dependency, and each uses only those above it.
 //! * Only `kernel/` names the implementations of its traits.
 //! * Only `linalg/` names the linear-algebra crate, and only `cuda/` the one that opens libraries.
+//! * Only `parallel` names rayon's iterators, which would be compiled anew wherever they are used.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -126,5 +127,13 @@ fn only_linalg_names_the_linear_algebra_crate() {
 #[test]
 fn only_the_device_layer_opens_libraries() {
     let found = outside("cuda", &["libloading"]);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn only_one_module_has_parallel_iterators() {
+    let names =
+        ["prelude", "par_iter", "par_iter_mut", "into_par_iter", "par_chunks", "par_chunks_mut"];
+    let found = outside("parallel", &names);
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
+use crate::parallel;
 
 use super::MAX_COLUMNS;
 use super::cell::{Decimal, excerpt, is_missing, number};
@@ -396,9 +396,9 @@ impl Summary {
 
     fn bounded(frame: &Frame, most: usize) -> Result<Self> {
         frame.check_names()?;
-        let columns = (frame.names.par_iter().zip(&frame.cells))
-            .map(|(name, cells)| ColumnSummary::of(name, cells, most))
-            .collect();
+        let columns = parallel::map(frame.names.iter().zip(&frame.cells), |(name, cells)| {
+            ColumnSummary::of(name, cells, most)
+        });
         Ok(Self { named: frame.named, rows: frame.rows, columns })
     }
 
@@ -552,13 +552,12 @@ impl Schema {
             }
             fits
         };
-        let fits = (data.par_chunks_mut(BLOCK * width).enumerate())
-            .map(|(block, out)| {
-                let rows = out.chunks_exact_mut(width).zip(block * BLOCK..);
-                rows.fold(true, |fits, (out, row)| encode_row(row, out) && fits)
-            })
-            .reduce(|| true, |a, b| a && b);
-        if !fits {
+        let blocks = data.chunks_mut(BLOCK * width).enumerate();
+        let fits = parallel::map(blocks, |(block, out)| {
+            let rows = out.chunks_exact_mut(width).zip(block * BLOCK..);
+            rows.fold(true, |fits, (out, row)| encode_row(row, out) && fits)
+        });
+        if fits.contains(&false) {
             // Which error it is does not depend on who found it.
             parts.iter().try_for_each(|part| part.refuse(frame.rows, self.missing))?;
         }

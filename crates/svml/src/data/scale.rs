@@ -1,12 +1,12 @@
 //! Standardisation: before learning, missing values are filled and every column gets mean 0 and standard
 //! deviation 1. Fills, means and deviations come from the training rows and are kept in the model.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Encoded;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
+use crate::parallel;
 
 /// Standardised values are clamped to +-this. Kernel values at such distances are zero anyway, and with
 /// this bound and the one on the entries of a metric no squared distance overflows.
@@ -131,16 +131,21 @@ impl Scaler {
 
     /// The same in place.
     pub(crate) fn apply_to(&self, x: &mut Matrix) {
+        /// Numbers of a task.
+        const TASK: usize = 1 << 12;
         let width = x.cols().max(1);
-        x.as_mut_slice().par_chunks_mut(width).for_each(|row| {
-            for (k, v) in row.iter_mut().enumerate() {
-                let value = if v.is_nan() { self.fill[k] } else { *v };
-                let scale = self.scale[k];
-                *v = if scale > 0.0 {
-                    ((value - self.mean[k]) / scale).clamp(-FAR, FAR)
-                } else {
-                    0.0
-                };
+        let rows_per_task = TASK.div_ceil(width);
+        parallel::for_each(x.as_mut_slice().chunks_mut(rows_per_task * width), |rows| {
+            for row in rows.chunks_mut(width) {
+                for (k, v) in row.iter_mut().enumerate() {
+                    let value = if v.is_nan() { self.fill[k] } else { *v };
+                    let scale = self.scale[k];
+                    *v = if scale > 0.0 {
+                        ((value - self.mean[k]) / scale).clamp(-FAR, FAR)
+                    } else {
+                        0.0
+                    };
+                }
             }
         });
     }

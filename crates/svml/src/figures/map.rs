@@ -13,14 +13,13 @@
 
 use std::collections::HashSet;
 
-use rayon::prelude::*;
-
 use super::plane::plane;
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
 use crate::memory;
 use crate::model::{Model, SvmClassifier};
 use crate::multiclass::{decide, vote};
+use crate::parallel;
 
 /// Columns and rows of the grid on which the decision is known.
 const GRID: (usize, usize) = (141, 111);
@@ -470,31 +469,25 @@ fn mean_around(svms: &SvmClassifier, moved: &Moved<'_>, grid: &Matrix, scale: [f
     let many = (MOST_TERMS / terms.max(1)).min(MOST_NUMBERS / numbers.max(1));
     let many = many.clamp(LEAST_AROUND, AROUND).min(rows.len());
     // The nearest rows of each place with their weights, on the map as it is drawn.
-    let nearest: Vec<Vec<(usize, f64)>> = (0..grid.rows())
-        .into_par_iter()
-        .map(|g| {
-            let distance = |row: usize| -> f64 {
-                let away =
-                    |axis: usize| (grid[(g, axis)] - moved.places[(row, axis)]) * scale[axis];
-                away(0).powi(2) + if moved.basis.flat { 0.0 } else { away(1).powi(2) }
-            };
-            let mut near: Vec<(usize, f64)> =
-                rows.iter().map(|&row| (row, distance(row))).collect();
-            let order =
-                |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
-            if many + 1 < near.len() {
-                near.select_nth_unstable_by(many, order);
-                near.truncate(many + 1);
-            }
-            near.sort_unstable_by(order);
-            let end = near.last().map_or(1.0, |(_, d)| d.max(f64::MIN_POSITIVE));
-            // A little for all, so that rows at the same distance have a mean.
-            let weight = |d: f64| (1.0 - (d / end).min(1.0)).powi(2) + 1e-9;
-            near.truncate(many);
-            let total: f64 = near.iter().map(|(_, d)| weight(*d)).sum();
-            near.iter().map(|(row, d)| (*row, weight(*d) / total)).collect()
-        })
-        .collect();
+    let nearest: Vec<Vec<(usize, f64)>> = parallel::map(0..grid.rows(), |g| {
+        let distance = |row: usize| -> f64 {
+            let away = |axis: usize| (grid[(g, axis)] - moved.places[(row, axis)]) * scale[axis];
+            away(0).powi(2) + if moved.basis.flat { 0.0 } else { away(1).powi(2) }
+        };
+        let mut near: Vec<(usize, f64)> = rows.iter().map(|&row| (row, distance(row))).collect();
+        let order = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
+        if many + 1 < near.len() {
+            near.select_nth_unstable_by(many, order);
+            near.truncate(many + 1);
+        }
+        near.sort_unstable_by(order);
+        let end = near.last().map_or(1.0, |(_, d)| d.max(f64::MIN_POSITIVE));
+        // A little for all, so that rows at the same distance have a mean.
+        let weight = |d: f64| (1.0 - (d / end).min(1.0)).powi(2) + 1e-9;
+        near.truncate(many);
+        let total: f64 = near.iter().map(|(_, d)| weight(*d)).sum();
+        near.iter().map(|(row, d)| (*row, weight(*d) / total)).collect()
+    });
     let mut mean: Option<Matrix> = None;
     for m in 0..many {
         let row: Vec<usize> = nearest.iter().map(|near| near[m].0).collect();

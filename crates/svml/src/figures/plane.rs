@@ -28,14 +28,13 @@
 //! The models themselves err in 16.4 percent of the new rows. Gradients find a ring, which regression cannot; regression is
 //! better for several classes.
 
-use rayon::prelude::*;
-
 use crate::error::Result;
 use crate::learners::pca::{pca, with_fixed_signs};
 use crate::linalg::{Matrix, dot, symmetric_eigen};
 use crate::metric::{Form, Metric};
 use crate::model::{Model, SvmClassifier};
 use crate::multiclass::decide;
+use crate::parallel;
 
 /// Most rows that the plane is computed from, that gradients are taken at, and by which planes are compared.
 const ROWS: usize = 2000;
@@ -312,7 +311,7 @@ impl Rows {
     /// How often the nearest rows of a row, each with one vote, disagree with its class.
     fn disagreement(&self, plane: &Matrix, classes: &[usize], rows: &[usize]) -> usize {
         let places = self.places(plane, rows.iter().copied());
-        let wrong = |&i: &usize| {
+        let wrong = |i: usize| {
             let away = |j: usize| {
                 (places[i][0] - places[j][0]).powi(2) + (places[i][1] - places[j][1]).powi(2)
             };
@@ -327,7 +326,7 @@ impl Rows {
             let same = near.iter().filter(|(_, j)| classes[rows[*j]] == classes[rows[i]]).count();
             2 * same <= near.len()
         };
-        (0..places.len()).into_par_iter().filter(wrong).count()
+        parallel::map(0..places.len(), wrong).into_iter().filter(|wrong| *wrong).count()
     }
 }
 

@@ -1,13 +1,12 @@
 //! K between any rows and fixed points, landmarks or support vectors, without keeping it: a tile of rows at a time.
 
-use rayon::prelude::*;
-
 use super::{TILE_COLS, TILE_ROWS};
 use crate::linalg::{
     self, Block, LANES, Matrix, dot, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each,
     four_abs_dists, four_sq_dists,
 };
 use crate::metric::Kernel;
+use crate::parallel;
 
 /// Points, mapped by L, in the layout that the kernel is computed from.
 pub struct Points {
@@ -110,9 +109,8 @@ impl Points {
     /// The kernel between all rows of z and the points; in parallel. `out` is used again if it has room.
     pub fn fill_all(&self, z: &Matrix, out: &mut Vec<f64>) {
         out.resize(z.rows() * self.count, 0.0);
-        out.par_chunks_mut((TILE_ROWS * self.count).max(1))
-            .enumerate()
-            .for_each(|(t, out)| self.fill(z, t * TILE_ROWS, out));
+        let tiles = out.chunks_mut((TILE_ROWS * self.count).max(1)).enumerate();
+        parallel::for_each(tiles, |(t, out)| self.fill(z, t * TILE_ROWS, out));
     }
 }
 

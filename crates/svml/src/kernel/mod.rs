@@ -15,13 +15,12 @@ mod guess;
 
 pub use cross::Points;
 
-use rayon::prelude::*;
-
 use crate::cuda::Gpu;
 use crate::device::Work;
 use crate::error::Result;
 use crate::linalg::{Block, Matrix, dot};
 use crate::metric::{Kernel, Metric};
+use crate::parallel;
 use crate::run::Watch;
 
 /// Makes kernel matrices.
@@ -203,7 +202,8 @@ pub fn expand(kernel: Kernel, z: &Matrix, support: &Matrix, beta: &Matrix) -> Ma
     let points = Points::new(kernel, support.clone());
     let mut sums = Matrix::zeros(z.rows(), beta.rows());
     let (width, count) = (beta.rows().max(1), points.count());
-    sums.as_mut_slice().par_chunks_mut(TILE_ROWS * width).enumerate().for_each(|(t, sums)| {
+    let tiles = sums.as_mut_slice().chunks_mut(TILE_ROWS * width).enumerate();
+    parallel::for_each(tiles, |(t, sums)| {
         let mut tile = vec![0.0; sums.len() / width * count];
         points.fill(z, t * TILE_ROWS, &mut tile);
         for (sums, k) in sums.chunks_exact_mut(width).zip(tile.chunks_exact(count.max(1))) {

@@ -11,19 +11,21 @@
 
 use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::kernel::Points;
 use crate::linalg::{self, Block, Matrix};
 use crate::metric::{Kernel, Metric};
+use crate::parallel;
 use crate::run::{Key, Watch};
 
 /// Rows of each class that are looked at, for each that is drawn: the first in the order of the sample, which is random.
 const CANDIDATES: usize = 4;
 /// Rows that are drawn together.
 const DRAWN: usize = 64;
+/// Rows of the factor that a task computes.
+const TASK_ROWS: usize = 64;
 /// Rows of which less than this is unexplained are not drawn.
 const EXPLAINED: f64 = 1e-9;
 
@@ -65,19 +67,18 @@ impl Landmarks {
         class.iter().enumerate().for_each(|(row, &class)| of_class[class].push(row));
         let sizes: Vec<usize> = of_class.iter().map(Vec::len).collect();
         let shares = shares(&sizes, count);
-        let chosen: Vec<Vec<usize>> = (of_class.into_par_iter().zip(shares))
-            .map(|(rows, share)| {
-                if share >= rows.len() {
-                    return Ok(rows);
-                }
-                let candidates = &rows[..rows.len().min(CANDIDATES * share)];
-                let z = metric.transform(&x.select_rows(candidates));
-                let drawn = draw(z, share, watch)?;
-                let mut chosen: Vec<usize> = drawn.into_iter().map(|i| candidates[i]).collect();
-                chosen.sort_unstable();
-                Ok(chosen)
-            })
-            .collect::<Result<_>>()?;
+        let of_class = of_class.into_iter().zip(shares);
+        let chosen: Vec<Vec<usize>> = parallel::try_map(of_class, |(rows, share)| {
+            if share >= rows.len() {
+                return Ok(rows);
+            }
+            let candidates = &rows[..rows.len().min(CANDIDATES * share)];
+            let z = metric.transform(&x.select_rows(candidates));
+            let drawn = draw(z, share, watch)?;
+            let mut chosen: Vec<usize> = drawn.into_iter().map(|i| candidates[i]).collect();
+            chosen.sort_unstable();
+            Ok(chosen)
+        })?;
         let mut starts = vec![0];
         chosen.iter().for_each(|rows| starts.push(starts[starts.len() - 1] + rows.len()));
         Ok(Self { rows: chosen.concat(), starts })
@@ -126,12 +127,11 @@ fn draw(z: Matrix, count: usize, watch: &Watch) -> Result<Vec<usize>> {
         if known > 0 {
             let of_drawn = Matrix::from_fn(drawn.len(), known, |i, j| factor[(drawn[i], j)]);
             let rows_per_task = n.div_ceil(16);
-            let parts: Vec<Matrix> = (factor.as_slice().par_chunks(rows_per_task * count))
-                .map(|part| {
-                    let rows = Block::new(part, part.len() / count, known, count);
-                    linalg::multiply((&of_drawn).into(), rows.t())
-                })
-                .collect();
+            let tasks = factor.as_slice().chunks(rows_per_task * count);
+            let parts: Vec<Matrix> = parallel::map(tasks, |part| {
+                let rows = Block::new(part, part.len() / count, known, count);
+                linalg::multiply((&of_drawn).into(), rows.t())
+            });
             for (i, k) in k.chunks_exact_mut(n).enumerate() {
                 let explained = parts.iter().flat_map(|part| part.row(i));
                 k.iter_mut().zip(explained).for_each(|(k, explained)| *k -= explained);
@@ -160,16 +160,19 @@ fn draw(z: Matrix, count: usize, watch: &Watch) -> Result<Vec<usize>> {
         }
         // Their columns of the factor, and what is unexplained now.
         let width = kept.len();
-        (factor.as_mut_slice().par_chunks_mut(count)).zip(&mut unexplained).enumerate().for_each(
-            |(row, (factor, unexplained))| {
+        let rows = factor.as_mut_slice().chunks_mut(TASK_ROWS * count);
+        let tasks = rows.zip(unexplained.chunks_mut(TASK_ROWS)).enumerate();
+        parallel::for_each(tasks, |(task, (factor, unexplained))| {
+            let rows = factor.chunks_mut(count).zip(unexplained);
+            for (row, (factor, unexplained)) in (task * TASK_ROWS..).zip(rows) {
                 let new = &mut factor[known..known + width];
                 for (l, &i) in kept.iter().enumerate() {
                     let sum: f64 = new[..l].iter().zip(&lower[l]).map(|(a, b)| a * b).sum();
                     new[l] = (k[i * n + row] - sum) / lower[l][l];
                 }
                 *unexplained -= new.iter().map(|v| v * v).sum::<f64>();
-            },
-        );
+            }
+        });
         chosen[known..].iter().for_each(|&row| unexplained[row] = 0.0);
         unexplained.iter_mut().for_each(|u| *u = if *u > EXPLAINED { *u } else { 0.0 });
     }

@@ -12,8 +12,6 @@
 //! d loss / d log C = -C sum_{i in S} w_i r_i q_i
 //! ```
 
-use rayon::prelude::*;
-
 use super::LandmarkSvms;
 use super::pair::PairColumns;
 use super::part::{Kept, Part, class_factor};
@@ -24,6 +22,7 @@ use crate::linalg::{
 };
 use crate::loss::Loss;
 use crate::metric::{Form, Kernel, Metric};
+use crate::parallel;
 use crate::watch::Watch;
 
 /// Rows of a tile that is contracted by one task.
@@ -58,11 +57,10 @@ impl LandmarkSvms<'_> {
             machine.add_outer(&mut weights, m, u);
         }
         let tile = (TILE_ROWS * m).max(1);
-        let parts: Vec<Partial> = (self.kernel.k_mm.as_slice().par_chunks(tile))
-            .zip(weights.par_chunks(tile))
-            .enumerate()
-            .map(|(t, (k, w))| contraction.of(contraction.z, t * TILE_ROWS, k, w.to_vec()))
-            .collect();
+        let tiles = self.kernel.k_mm.as_slice().chunks(tile).zip(weights.chunks(tile)).enumerate();
+        let parts: Vec<Partial> = parallel::map(tiles, |(t, (k, w))| {
+            contraction.of(contraction.z, t * TILE_ROWS, k, w.to_vec())
+        });
         parts.iter().for_each(|part| sums.add(part));
         let d_log_cost = sums.d_log_cost;
         Ok(Evaluated { loss: value, d_metric: contraction.finish(sums), d_log_cost })
@@ -112,24 +110,22 @@ impl Part<'_> {
                     .collect();
                 let first = places.start - block.places.start;
                 let k = &block.k[first * m..(first + places.len()) * m];
-                let parts: Vec<Partial> = (k.par_chunks(TILE_ROWS * m).enumerate())
-                    .map(|(t, k)| {
-                        let mut weights = vec![0.0; k.len()];
-                        let mut d_log_cost = 0.0;
-                        let rows = weights.chunks_exact_mut(m).zip(k.chunks_exact(m));
-                        for (i, (weights, k)) in rows.enumerate() {
-                            let i = first + t * TILE_ROWS + i;
-                            let weight = factor * self.weight[block.places.start + i];
-                            let fold = usize::from(block.fold[i]);
-                            for asked in &asked {
-                                d_log_cost +=
-                                    asked.weigh(weight, fold, validation, cost, k, weights);
-                            }
+                let tiles = k.chunks(TILE_ROWS * m).enumerate();
+                let parts: Vec<Partial> = parallel::map(tiles, |(t, k)| {
+                    let mut weights = vec![0.0; k.len()];
+                    let mut d_log_cost = 0.0;
+                    let rows = weights.chunks_exact_mut(m).zip(k.chunks_exact(m));
+                    for (i, (weights, k)) in rows.enumerate() {
+                        let i = first + t * TILE_ROWS + i;
+                        let weight = factor * self.weight[block.places.start + i];
+                        let fold = usize::from(block.fold[i]);
+                        for asked in &asked {
+                            d_log_cost += asked.weigh(weight, fold, validation, cost, k, weights);
                         }
-                        let part = contraction.of(&x, first + t * TILE_ROWS, k, weights);
-                        Partial { d_log_cost, ..part }
-                    })
-                    .collect();
+                    }
+                    let part = contraction.of(&x, first + t * TILE_ROWS, k, weights);
+                    Partial { d_log_cost, ..part }
+                });
                 parts.iter().for_each(|part| sums.add(part));
             }
         })?;

@@ -13,8 +13,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
-
 use super::pair::{PairColumns, RIDGE};
 use super::question::{
     Guess, LandmarkKernel, Point, Preparation, Problem, Question, Rows, Setting, Systems,
@@ -27,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Matrix, add_scaled, dot};
 use crate::loss::Loss;
 use crate::metric::{Kernel, Metric};
+use crate::parallel;
 use crate::svm::BinarySvm;
 use crate::watch::{Key, Watch};
 
@@ -122,9 +121,10 @@ impl Machine {
         alpha[last] = 0.0;
         let ridge = if whitened { RIDGE } else { 0.0 };
         let entry = |(j, a): (usize, &f64)| self.columns.output(k_mm.row(j), &alpha) + ridge * a;
-        let places: Vec<usize> = self.columns.iter().collect();
-        let entries = places.into_par_iter().zip(&alpha[..last]).with_min_len(64);
-        let mut entries: Vec<f64> = entries.map(entry).collect();
+        let terms: Vec<(usize, &f64)> = self.columns.iter().zip(&alpha[..last]).collect();
+        let chunk =
+            |terms: &[(usize, &f64)]| terms.iter().copied().map(entry).collect::<Vec<f64>>();
+        let mut entries = parallel::map(terms.chunks(64), chunk).concat();
         entries.push(0.0);
         entries
     }
@@ -142,7 +142,7 @@ impl Machine {
         let mut jitter = JITTER;
         for attempt in 0..JITTERS {
             let mut h = vec![0.0; len * len];
-            h.par_chunks_mut(len).enumerate().for_each(|(i, h)| {
+            parallel::for_each(h.chunks_mut(len).enumerate(), |(i, h)| {
                 let sums = &self.triangle[triangle_row(len, i)..triangle_row(len, i + 1)];
                 let k = places.get(i).map(|&i| k_mm.row(i));
                 for (j, sum) in (i..len).zip(sums) {
@@ -459,11 +459,10 @@ impl<'a> LandmarkSvms<'a> {
             asking.zip(sums).for_each(|(machine, sums)| machine.receive(sums));
             let Self { rows, kernel, machines, tolerance, watch, .. } = self;
             let place = Place { kernel, systems: rows.systems(kernel) };
-            (machines.par_iter_mut().enumerate())
-                .filter(|(_, machine)| asks(machine))
-                .try_for_each(|(number, machine)| {
-                    machine.advance(place, number, cost, *tolerance, watch)
-                })?;
+            let asking = machines.iter_mut().enumerate().filter(|(_, machine)| asks(machine));
+            parallel::try_for_each(asking, |(number, machine)| {
+                machine.advance(place, number, cost, *tolerance, watch)
+            })?;
             self.shorten(cost)?;
         }
         Ok(self.machines.iter().map(|machine| machine.sums.loss()).sum())
@@ -534,6 +533,6 @@ impl<'a> LandmarkSvms<'a> {
             }
             Ok(u)
         };
-        self.machines.par_iter().enumerate().map(adjoint).collect()
+        parallel::try_map(self.machines.iter().enumerate(), adjoint)
     }
 }

@@ -7,8 +7,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
-
 use super::card::{self, CardRows};
 use super::question::{
     Answer, LandmarkKernel, Point, Preparation, Problem, Question, Rows, Systems, Tree, Validation,
@@ -19,6 +17,7 @@ use crate::data::folds::mix;
 use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 use crate::metric::Metric;
+use crate::parallel;
 use crate::watch::Watch;
 
 /// Rows of a block.
@@ -411,7 +410,7 @@ impl Rows for LocalRows<'_> {
             // Each part answers on one thread.
             for parts in self.parts.chunks(rayon::current_num_threads()) {
                 let answer = |part: &Part<'_>| part.answer(kernel, question, 0, &self.watch);
-                let answers: Vec<Answer> = parts.par_iter().map(answer).collect::<Result<_>>()?;
+                let answers: Vec<Answer> = parallel::try_map(parts, answer)?;
                 answers.into_iter().for_each(|answer| tree.push(answer));
             }
             return Ok(tree.total().unwrap_or(Answer::Sums(Vec::new())));

@@ -7,7 +7,6 @@
 //! An answer depends on the rows, the question and its [`Setting`] alone. Whatever a part keeps for the next question
 //! saves time and changes no bit, so a part that was lost is made again from its rows, and nothing else is.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::gather::{Columns, Drawn};
@@ -19,6 +18,7 @@ use crate::linalg::{Cholesky, Matrix};
 use crate::loss::Loss;
 use crate::metric::{Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
+use crate::parallel;
 use crate::svm::BinarySvm;
 use crate::watch::{Key, Watch};
 
@@ -382,10 +382,7 @@ impl LandmarkKernel {
             Kernel::Gaussian => self.setting.problems.iter().map(|p| p.pair + 1).max().unwrap_or(0),
             _ => 0,
         };
-        self.roots = (0..pairs)
-            .into_par_iter()
-            .map(|pair| of_pair(pair).transpose())
-            .collect::<Result<_>>()?;
+        self.roots = parallel::try_map(0..pairs, |pair| of_pair(pair).transpose())?;
         Ok(())
     }
 

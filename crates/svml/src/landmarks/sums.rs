@@ -11,13 +11,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::pair::PairColumns;
 use super::part::{Kept, Part, RowBlock, class_factor};
 use super::question::{LandmarkKernel, Point, Problem, Validation};
 use crate::error::Result;
 use crate::linalg::{self, Block, Cholesky, Matrix, add_scaled};
+use crate::parallel;
 use crate::watch::Watch;
 
 /// Rows that are summed by one task.
@@ -166,7 +165,7 @@ impl Part<'_> {
         let done = self.for_each_block(kept, kernel, keep, watch, |block| {
             let guess = guessed.then(|| guess_outputs(kernel, &block)).flatten();
             for (class, places) in self.by_class(&block.places) {
-                asking.par_iter_mut().for_each(|(_, asked, sums, now, known)| {
+                parallel::for_each(&mut asking, |(_, asked, sums, now, known)| {
                     let Some(numbers) = self.numbers(asked.problem, class, &places) else {
                         return;
                     };
@@ -232,7 +231,7 @@ impl Part<'_> {
         self.for_each_block(kept, kernel, keep, watch, |block| {
             for (class, places) in self.by_class(&block.places) {
                 let factor = class_factor(kernel, class);
-                asking.par_iter_mut().for_each(|(problem, columns, (from, to), sums)| {
+                parallel::for_each(&mut asking, |(problem, columns, (from, to), sums)| {
                     if class != problem.classes.0 && class != problem.classes.1 {
                         return;
                     }
@@ -270,25 +269,24 @@ impl Asked<'_> {
         now: &mut [bool],
     ) {
         let (len, m) = (sums.len, rows.k.len() / now.len().max(1));
-        let parts: Vec<(StepSums, Vec<bool>)> = (now.par_chunks_mut(TASK_ROWS).enumerate())
-            .map(|(task, now)| {
-                let mut sums = StepSums::zero(len);
-                let mut before = Vec::with_capacity(now.len());
-                for (i, now) in now.iter_mut().enumerate() {
-                    let i = task * TASK_ROWS + i;
-                    let k = &rows.k[i * m..(i + 1) * m];
-                    *now = self.add_row(&mut sums, rows, i, k, validation);
-                    before.push(match (known, self.before) {
-                        (Some(known), _) => known[i],
-                        (None, Some(point)) => {
-                            rows.inside(self, i, point, || self.columns.output(k, &point.theta))
-                        }
-                        (None, None) => false,
-                    });
-                }
-                (sums, before)
-            })
-            .collect();
+        let tasks = now.chunks_mut(TASK_ROWS).enumerate();
+        let parts: Vec<(StepSums, Vec<bool>)> = parallel::map(tasks, |(task, now)| {
+            let mut sums = StepSums::zero(len);
+            let mut before = Vec::with_capacity(now.len());
+            for (i, now) in now.iter_mut().enumerate() {
+                let i = task * TASK_ROWS + i;
+                let k = &rows.k[i * m..(i + 1) * m];
+                *now = self.add_row(&mut sums, rows, i, k, validation);
+                before.push(match (known, self.before) {
+                    (Some(known), _) => known[i],
+                    (None, Some(point)) => {
+                        rows.inside(self, i, point, || self.columns.output(k, &point.theta))
+                    }
+                    (None, None) => false,
+                });
+            }
+            (sums, before)
+        });
         parts.iter().for_each(|(part, _)| sums.add(part));
         let before = parts.iter().flat_map(|(_, before)| before);
         let changed = |is: bool| -> Vec<usize> {
@@ -375,14 +373,10 @@ impl Asked<'_> {
 fn guess_outputs(kernel: &LandmarkKernel, block: &RowBlock<'_>) -> Option<Matrix> {
     let guess = kernel.setting.guess.as_ref()?;
     let z = guess.metric.transform(&(block.x)());
-    let tasks: Vec<Matrix> = (0..z.rows().div_ceil(TASK_ROWS))
-        .into_par_iter()
-        .map(|task| {
-            let rows: Vec<usize> =
-                (task * TASK_ROWS..z.rows().min((task + 1) * TASK_ROWS)).collect();
-            guess.svms.outputs(guess.kernel, &z.select_rows(&rows), &guess.mapped)
-        })
-        .collect();
+    let tasks: Vec<Matrix> = parallel::map(0..z.rows().div_ceil(TASK_ROWS), |task| {
+        let rows: Vec<usize> = (task * TASK_ROWS..z.rows().min((task + 1) * TASK_ROWS)).collect();
+        guess.svms.outputs(guess.kernel, &z.select_rows(&rows), &guess.mapped)
+    });
     let values: Vec<f64> = tasks.into_iter().flat_map(Matrix::into_vec).collect();
     Matrix::new(z.rows(), guess.svms.bias.len(), values).ok()
 }
@@ -404,7 +398,7 @@ fn add_cross_product(triangle: &mut [f64], sign: f64, a: &Matrix) {
         tiles.push((first, end - first, tile));
         rest = after;
     }
-    tiles.into_par_iter().for_each(|(first, count, mut triangle)| {
+    parallel::for_each(tiles, |(first, count, mut triangle)| {
         let width = n - first;
         let mut tile = vec![0.0; count * width];
         let from = |width: usize| Block::new(&a.as_slice()[first..], a.rows(), width, n);

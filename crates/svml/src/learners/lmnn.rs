@@ -24,8 +24,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::by_class::{RowsByClass, metric_of};
 use super::parameters::{check, check_positive, check_rank, check_tolerance, parameters, to_json};
 use super::step_log::{Start, StepLog};
@@ -35,6 +33,7 @@ use crate::error::{Error, Remedy, Result};
 use crate::linalg::{self, Block, Matrix, add_scaled, closer_than, dot};
 use crate::memory;
 use crate::optimise::{Accepted, Limits, Objective, Optimiser, Watched, minimise};
+use crate::parallel;
 use crate::run::{Run, Stop, Watch};
 
 parameters! {
@@ -277,30 +276,27 @@ impl LmnnProblem {
         let rows = RowsByClass::new(sample);
         let (n, d) = (rows.x.rows(), rows.x.cols());
         let points = rows.x.transpose();
-        let targets: Vec<Vec<usize>> = (0..n)
-            .into_par_iter()
-            .map(|i| {
-                watch.check()?;
-                let own = rows.classes[rows.class[i]].clone();
-                let mut sq = vec![0.0; own.len()];
-                linalg::sq_dists(&mut sq, rows.x.row(i), &points, own.start);
-                let mut order: Vec<usize> = (0..own.len()).filter(|j| own.start + j != i).collect();
-                // Distances are compared in single precision, so that rounding does not decide between
-                // rows at the same distance.
-                let key = |j: &usize| (sq[*j] as f32, *j);
-                let nearer = |a: &usize, b: &usize| {
-                    let (a, b) = (key(a), key(b));
-                    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
-                };
-                let k = neighbours.min(order.len());
-                if k < order.len() {
-                    order.select_nth_unstable_by(k, nearer);
-                    order.truncate(k);
-                }
-                order.sort_unstable_by(nearer);
-                Ok(order.into_iter().map(|j| own.start + j).collect())
-            })
-            .collect::<Result<_>>()?;
+        let targets: Vec<Vec<usize>> = parallel::try_map(0..n, |i| {
+            watch.check()?;
+            let own = rows.classes[rows.class[i]].clone();
+            let mut sq = vec![0.0; own.len()];
+            linalg::sq_dists(&mut sq, rows.x.row(i), &points, own.start);
+            let mut order: Vec<usize> = (0..own.len()).filter(|j| own.start + j != i).collect();
+            // Distances are compared in single precision, so that rounding does not decide between
+            // rows at the same distance.
+            let key = |j: &usize| (sq[*j] as f32, *j);
+            let nearer = |a: &usize, b: &usize| {
+                let (a, b) = (key(a), key(b));
+                a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+            };
+            let k = neighbours.min(order.len());
+            if k < order.len() {
+                order.select_nth_unstable_by(k, nearer);
+                order.truncate(k);
+            }
+            order.sort_unstable_by(nearer);
+            Ok(order.into_iter().map(|j| own.start + j).collect())
+        })?;
         let mut w_x = Matrix::zeros(n, d);
         let mut margins = vec![0.0; n];
         for (i, targets) in targets.iter().enumerate() {
@@ -341,31 +337,27 @@ impl LmnnProblem {
         let norms: Vec<f64> = z.iter_rows().map(|z| dot(z, z)).collect();
         let rows_per_task = n.div_ceil(TILE_ROWS).div_ceil(TASKS) * TILE_ROWS;
         let mut w_x = Matrix::zeros(n, d);
-        let parts: Vec<Part> = w_x
-            .as_mut_slice()
-            .par_chunks_mut((rows_per_task * d).max(1))
-            .enumerate()
-            .map(|(task, w_x)| {
-                let mut part = Part { margins: vec![0.0; n], ..Part::default() };
-                let mut tile = vec![0.0; TILE_ROWS.min(n) * n];
-                for (t, w_x) in w_x.chunks_mut(TILE_ROWS * d).enumerate() {
-                    watch.check()?;
-                    let first = task * rows_per_task + t * TILE_ROWS;
-                    let count = w_x.len() / d;
-                    let block = Block::rows(&z, first, count);
-                    for columns in self.columns(first..first + count) {
-                        let (start, others) =
-                            (columns.start, Block::rows(&z, columns.start, columns.len()));
-                        linalg::product(&mut tile[start..], n, -2.0, block, others.t());
-                    }
-                    let tile = tile.chunks_exact(n);
-                    for (i, (row, w_x)) in tile.zip(w_x.chunks_exact_mut(d)).enumerate() {
-                        self.row(first + i, row, &z, &norms, width, w_x, &mut part);
-                    }
+        let tasks = w_x.as_mut_slice().chunks_mut((rows_per_task * d).max(1)).enumerate();
+        let parts: Vec<Part> = parallel::try_map(tasks, |(task, w_x)| {
+            let mut part = Part { margins: vec![0.0; n], ..Part::default() };
+            let mut tile = vec![0.0; TILE_ROWS.min(n) * n];
+            for (t, w_x) in w_x.chunks_mut(TILE_ROWS * d).enumerate() {
+                watch.check()?;
+                let first = task * rows_per_task + t * TILE_ROWS;
+                let count = w_x.len() / d;
+                let block = Block::rows(&z, first, count);
+                for columns in self.columns(first..first + count) {
+                    let (start, others) =
+                        (columns.start, Block::rows(&z, columns.start, columns.len()));
+                    linalg::product(&mut tile[start..], n, -2.0, block, others.t());
                 }
-                Ok(part)
-            })
-            .collect::<Result<_>>()?;
+                let tile = tile.chunks_exact(n);
+                for (i, (row, w_x)) in tile.zip(w_x.chunks_exact_mut(d)).enumerate() {
+                    self.row(first + i, row, &z, &norms, width, w_x, &mut part);
+                }
+            }
+            Ok(part)
+        })?;
         let mut sum = Part { margins: vec![0.0; n], ..Part::default() };
         for part in parts {
             sum.loss += part.loss;

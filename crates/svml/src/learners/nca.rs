@@ -16,8 +16,6 @@
 //!
 //! Only a tile of a few rows of W is in memory at a time, so that memory is O(n) times the rows of a tile.
 
-use rayon::prelude::*;
-
 use super::by_class::{RowsByClass, metric_of};
 use super::parameters::{check_rank, check_tolerance, parameters, to_json};
 use super::step_log::{Start, StepLog};
@@ -30,6 +28,7 @@ use crate::linalg::{
 };
 use crate::memory;
 use crate::optimise::{Accepted, Limits, Objective, Optimiser, Watched, minimise};
+use crate::parallel;
 use crate::run::{Run, Stop, Watch};
 
 parameters! {
@@ -179,47 +178,43 @@ impl NcaLoss {
         let tiles_per_task = n.div_ceil(TILE_ROWS).div_ceil(TASKS);
         let rows_per_task = tiles_per_task * TILE_ROWS;
         let mut w_x = Matrix::zeros(n, d);
-        let parts: Vec<(f64, Vec<f64>)> = w_x
-            .as_mut_slice()
-            .par_chunks_mut((rows_per_task * d).max(1))
-            .enumerate()
-            .map(|(task, w_x)| {
-                let (mut value, mut columns) = (0.0, vec![0.0; n]);
-                let mut tile = vec![0.0; TILE_ROWS.min(n) * n];
-                let mut near = Near::default();
-                for (t, w_x) in w_x.chunks_mut(TILE_ROWS * d).enumerate() {
-                    watch.check()?;
-                    let first = task * rows_per_task + t * TILE_ROWS;
-                    let count = w_x.len() / d;
-                    let block = Block::rows(&z, first, count);
-                    linalg::product(&mut tile, n, -2.0, block, Block::from(&z).t());
-                    let rows = tile.chunks_exact_mut(n).take(count).enumerate();
-                    let (mut nearest, mut reached) = ([0.0; TILE_ROWS], 0);
-                    for (i, row) in rows {
-                        row[first + i] = f64::INFINITY;
-                        nearest[i] = least_sum(row, &norms);
-                        reached += count_below(row, &norms, nearest[i] + NEGLIGIBLE);
-                    }
-                    // Where few rows are near enough to count, the sums are over these rows alone.
-                    if reached * SPARSE < count * n {
-                        let rows = tile.chunks_exact(n).zip(w_x.chunks_exact_mut(d)).enumerate();
-                        for (i, (row, w_x)) in rows {
-                            near.rows.clear();
-                            closer_than(row, -nearest[i], &norms, NEGLIGIBLE, 0, &mut near.rows);
-                            value += self.weigh_near(&mut near, first + i, w_x, &mut columns);
-                        }
-                        continue;
-                    }
-                    for (i, row) in tile.chunks_exact_mut(n).take(count).enumerate() {
-                        exp_neg_sq_dist(row, -nearest[i], &norms);
-                        value += self.weigh(row, first + i, &mut columns);
-                    }
-                    let weights = Block::new(&tile, count, n, n);
-                    linalg::product(w_x, d, 1.0, weights, (&self.rows.x).into());
+        let tasks = w_x.as_mut_slice().chunks_mut((rows_per_task * d).max(1)).enumerate();
+        let parts: Vec<(f64, Vec<f64>)> = parallel::try_map(tasks, |(task, w_x)| {
+            let (mut value, mut columns) = (0.0, vec![0.0; n]);
+            let mut tile = vec![0.0; TILE_ROWS.min(n) * n];
+            let mut near = Near::default();
+            for (t, w_x) in w_x.chunks_mut(TILE_ROWS * d).enumerate() {
+                watch.check()?;
+                let first = task * rows_per_task + t * TILE_ROWS;
+                let count = w_x.len() / d;
+                let block = Block::rows(&z, first, count);
+                linalg::product(&mut tile, n, -2.0, block, Block::from(&z).t());
+                let rows = tile.chunks_exact_mut(n).take(count).enumerate();
+                let (mut nearest, mut reached) = ([0.0; TILE_ROWS], 0);
+                for (i, row) in rows {
+                    row[first + i] = f64::INFINITY;
+                    nearest[i] = least_sum(row, &norms);
+                    reached += count_below(row, &norms, nearest[i] + NEGLIGIBLE);
                 }
-                Ok((value, columns))
-            })
-            .collect::<Result<_>>()?;
+                // Where few rows are near enough to count, the sums are over these rows alone.
+                if reached * SPARSE < count * n {
+                    let rows = tile.chunks_exact(n).zip(w_x.chunks_exact_mut(d)).enumerate();
+                    for (i, (row, w_x)) in rows {
+                        near.rows.clear();
+                        closer_than(row, -nearest[i], &norms, NEGLIGIBLE, 0, &mut near.rows);
+                        value += self.weigh_near(&mut near, first + i, w_x, &mut columns);
+                    }
+                    continue;
+                }
+                for (i, row) in tile.chunks_exact_mut(n).take(count).enumerate() {
+                    exp_neg_sq_dist(row, -nearest[i], &norms);
+                    value += self.weigh(row, first + i, &mut columns);
+                }
+                let weights = Block::new(&tile, count, n, n);
+                linalg::product(w_x, d, 1.0, weights, (&self.rows.x).into());
+            }
+            Ok((value, columns))
+        })?;
         let (mut value, mut columns) = (0.0, vec![0.0; n]);
         for (part, sums) in parts {
             value += part;

@@ -13,10 +13,10 @@ use faer::linalg::triangular_solve::{
 };
 use faer::reborrow::{Reborrow, ReborrowMut};
 use faer::{Accum, MatMut, MatRef, Par};
-use rayon::prelude::*;
 
 use super::{Block, Matrix, kernel};
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::watch::Watch;
 
 /// Width of a block column and side of a tile.
@@ -105,19 +105,16 @@ impl Cholesky {
         let n = self.n;
         let starts: Vec<usize> = (0..n).step_by(INVERSE_TILE).collect();
         // R^-1 in blocks of columns. Each block is stored from its own first row on, above which it is zero.
-        let columns: Vec<Vec<f64>> = starts
-            .par_iter()
-            .map(|&first| {
-                watch.check()?;
-                let positions: Vec<usize> = (first..n.min(first + INVERSE_TILE)).collect();
-                Ok(self.inverse_columns(&positions))
-            })
-            .collect::<Result<_>>()?;
+        let columns: Vec<Vec<f64>> = parallel::try_map(&starts, |&first| {
+            watch.check()?;
+            let positions: Vec<usize> = (first..n.min(first + INVERSE_TILE)).collect();
+            Ok(self.inverse_columns(&positions))
+        })?;
         // Block (I, J) of A^-1, for I >= J, is the product of the column blocks I and J of R^-1. Only the
         // rows from the first row of I on contribute, because block I is zero above.
         let mut inverse = Matrix::large(n, n, "the inverse of the kernel matrix")?;
-        let row_blocks = inverse.as_mut_slice().par_chunks_mut((INVERSE_TILE * n).max(1));
-        row_blocks.enumerate().try_for_each(|(i, out)| {
+        let row_blocks = inverse.as_mut_slice().chunks_mut((INVERSE_TILE * n).max(1));
+        parallel::try_for_each(row_blocks.enumerate(), |(i, out)| {
             watch.check()?;
             let (first, count) = (starts[i], out.len() / n);
             let rows = n - first;
@@ -145,7 +142,7 @@ impl Cholesky {
         // A wide chunk reads the factor less often. With few columns the chunks are narrower, so that
         // there are still several to share among the threads.
         let columns = if x.len() >= 256 * self.n { 64 } else { 16 };
-        x.par_chunks_mut(self.n * columns).for_each(|x| {
+        parallel::for_each(x.chunks_mut(self.n * columns), |x| {
             let columns = x.len() / self.n;
             let x = MatMut::from_column_major_slice_mut(x, self.n, columns);
             kernel(|| solve(self.r(), x));
@@ -172,7 +169,7 @@ fn factor_block_column(a: MatMut<'_, f64>, width: usize) -> std::result::Result<
     .map_err(|faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index }| index)?;
 
     let diagonal = diagonal.rb();
-    row_tiles(below.rb_mut()).into_par_iter().for_each(|(_, tile)| {
+    parallel::for_each(row_tiles(below.rb_mut()), |(_, tile)| {
         kernel(|| solve_lower_triangular_in_place(diagonal, tile.transpose_mut(), Par::Seq));
     });
 
@@ -188,7 +185,7 @@ fn factor_block_column(a: MatMut<'_, f64>, width: usize) -> std::result::Result<
         trailing = rest;
         col += columns;
     }
-    tiles.into_par_iter().for_each(|(row, col, tile)| {
+    parallel::for_each(tiles, |(row, col, tile)| {
         let left = below.subrows(row, tile.nrows());
         let right = below.subrows(col, tile.ncols()).transpose();
         kernel(|| matmul(tile, Accum::Add, left, right, -1.0, Par::Seq));

@@ -24,9 +24,9 @@ pub(crate) use loops::{
 };
 
 use faer::{Accum, MatMut, MatRef, Par, Side};
-use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::watch::{Instant, Watch};
 
 /// Runs a faer kernel and then clears the upper halves of the vector registers.
@@ -133,7 +133,7 @@ pub(crate) fn cross_product(a: &Matrix) -> Matrix {
     const TILE: usize = 128;
     let (rows, n) = (a.rows(), a.cols());
     let mut out = Matrix::zeros(n, n);
-    out.as_mut_slice().par_chunks_mut((TILE * n).max(1)).enumerate().for_each(|(t, out)| {
+    parallel::for_each(out.as_mut_slice().chunks_mut((TILE * n).max(1)).enumerate(), |(t, out)| {
         let (first, count) = (t * TILE, out.len() / n);
         let from = |width: usize| match rows {
             0 => Block::new(&[], 0, width, n),

@@ -7,13 +7,12 @@
 
 use std::sync::LazyLock;
 
-use rayon::prelude::*;
-
 use super::{Member, Model};
 use crate::data::pairs;
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot, exp_neg_each, multiply};
 use crate::metric::{Form, Kernel};
+use crate::parallel;
 
 /// Nodes of the quadrature for the Gaussian and the exponential kernel.
 const NODES: usize = 24;
@@ -242,7 +241,7 @@ impl Model {
             };
             found.into_iter().map(of_row).collect()
         };
-        Ok((0..x.rows()).into_par_iter().map(nearest).collect())
+        Ok(parallel::map(0..x.rows(), nearest))
     }
 
     /// For each row the two classes that an explanation is about.
@@ -324,7 +323,8 @@ impl<'a> Ways<'a> {
     fn contributions<'b>(&self, terms: impl Fn(usize) -> &'b Terms<'b> + Sync) -> Matrix {
         let rank = self.from.len();
         let mut along = Matrix::zeros(self.step.rows(), rank);
-        along.as_mut_slice().par_chunks_mut(rank.max(1)).enumerate().for_each(|(row, out)| {
+        let rows = along.as_mut_slice().chunks_mut(rank.max(1)).enumerate();
+        parallel::for_each(rows, |(row, out)| {
             let way = Way { terms: terms(row), from: &self.from, way: self.mapped_step.row(row) };
             match self.member.kernel {
                 Kernel::Laplacian => way.by_coordinate(out),

@@ -3,8 +3,6 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use rayon::prelude::*;
-
 use super::many_rows;
 use super::neighbours::Neighbours;
 use super::svms::{self, FinalSvms, Setting};
@@ -21,6 +19,7 @@ use crate::linalg::Matrix;
 use crate::method::{AnyLearner, Fixed, Knn, Method};
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
+use crate::parallel;
 use crate::run::{Activity, Run, Stop, Watch};
 use crate::svml::approach::{Approach, COPIES, are_learned_from_in_parts};
 use crate::svml::criterion::Criterion;
@@ -242,7 +241,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     let on_card = watch.gpu().is_some() && approach.last.is_some();
     let beside = sample.rows() < members::BESIDE_EACH_OTHER || on_card;
     let trained: Vec<Trained> = match beside {
-        true => members.par_iter().map(train).collect::<Result<_>>()?,
+        true => parallel::try_map(&members, train)?,
         false => members.iter().map(train).collect::<Result<_>>()?,
     };
     let refitted = trained.iter().all(|member| member.on_all_rows);

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Model;
@@ -16,6 +15,7 @@ use crate::data::excerpt;
 use crate::data::folds::mix;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
+use crate::parallel;
 
 /// Probabilities below this count as this in the log loss, as in scikit-learn, so that one row cannot make it infinite.
 const SMALLEST: f64 = f64::EPSILON;
@@ -593,16 +593,11 @@ impl Judged {
         let n = self.cell.len();
         let passes = self.rankings.len() + usize::from(self.sureness.is_some());
         let resamples = (WORK / (n * passes.max(1)).max(1)).clamp(FEWEST_RESAMPLES, MOST_RESAMPLES);
-        let drawn: Vec<[Option<f64>; 9]> = (0..resamples)
-            .into_par_iter()
-            .map_init(
-                || vec![0_u32; n],
-                |copies, k| {
-                    draw(copies, k as u64);
-                    self.values(copies).0
-                },
-            )
-            .collect();
+        let drawn: Vec<[Option<f64>; 9]> = parallel::map(0..resamples, |k| {
+            let mut copies = vec![0_u32; n];
+            draw(&mut copies, k as u64);
+            self.values(&copies).0
+        });
         let mut intervals = BTreeMap::new();
         for (place, measure) in Measure::ALL.into_iter().enumerate() {
             let Some(value) = found[place] else { continue };

@@ -9,10 +9,9 @@
 //! Distances are computed from differences of coordinates, a tile of rows at a time: equal rows have
 //! distance zero, and no matrix of all distances exists.
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
 use crate::linalg::{self, Matrix};
+use crate::parallel;
 
 /// Training rows that vote.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,13 +51,13 @@ impl NearestNeighbours {
 
     /// The class of each mapped row by the vote of its `k` nearest. // z: (m, rank)
     pub fn classify(&self, z: &Matrix, k: usize) -> Vec<usize> {
-        (0..z.rows()).into_par_iter().map(|i| self.vote(z.row(i), k, None)).collect()
+        parallel::map(z.iter_rows(), |z| self.vote(z, k, None))
     }
 
     /// The class of each row by the vote of the `k` nearest others. // z: (n, rank)
     pub fn classify_left_out(&self, k: usize) -> Vec<usize> {
         let z = self.points.transpose();
-        (0..z.rows()).into_par_iter().map(|i| self.vote(z.row(i), k, Some(i))).collect()
+        parallel::map(0..z.rows(), |i| self.vote(z.row(i), k, Some(i)))
     }
 
     fn vote(&self, z: &[f64], k: usize, without: Option<usize>) -> usize {
@@ -168,8 +167,7 @@ impl Neighbours {
     /// wins the vote: where votes are equal its share is larger by the last digit. // (rows, classes)
     pub fn votes(&self, z: &Matrix) -> Matrix {
         let classes = self.counts.len();
-        let all: Vec<Vec<f64>> =
-            (0..z.rows()).into_par_iter().map(|i| self.index.shares(z.row(i), self.k)).collect();
+        let all = parallel::map(z.iter_rows(), |z| self.index.shares(z, self.k));
         Matrix::from_fn(z.rows(), classes, |i, c| all[i][c])
     }
 }

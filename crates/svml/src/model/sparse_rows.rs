@@ -1,12 +1,11 @@
 //! Rows of which most numbers are the same in most rows, such as those of sparse data or of constant columns, as a model file
 //! holds them: what most rows have in each column once, and of each row where it differs, and how.
 
-use rayon::prelude::*;
-
 use crate::data::LIMIT;
 use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::memory;
+use crate::parallel;
 
 /// Rows of fewer bytes are written as they are, so that programs that know no other way can read them.
 const WORTH: usize = 1 << 20;
@@ -38,7 +37,7 @@ pub(super) fn common_row(rows: &[&Matrix]) -> Option<Vec<f64>> {
         let runs = bits.chunk_by(|a, b| a == b);
         runs.max_by_key(|run| run.len()).map_or((0.0, 0), |run| (f64::from_bits(run[0]), run.len()))
     };
-    let common: Vec<(f64, usize)> = (0..columns).into_par_iter().map(most_frequent).collect();
+    let common: Vec<(f64, usize)> = parallel::map(0..columns, most_frequent);
     let others: usize = common.iter().map(|(_, same)| count - same).sum();
     let sparse = columns + count * words(columns) + others;
     (2 * sparse <= count * columns).then(|| common.into_iter().map(|(value, _)| value).collect())

@@ -1,7 +1,6 @@
 //! The SVMs of a model: trained on all rows for a given metric and C, or taken over from learning, with the
 //! temperature of their probabilities.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::calibrate;
@@ -13,6 +12,7 @@ use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem
 use crate::linalg::Matrix;
 use crate::metric::{Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, inside_margin, outputs, solve_pair, train_pairs, vote};
+use crate::parallel;
 use crate::run::{Key, Watch};
 use crate::svm::{BinarySvm, Trained};
 
@@ -121,9 +121,9 @@ impl FinalSvms {
         let pairs = all.of_pairs(sample.classes());
         let start = |p: usize| guess.get(p).map(Vec::as_slice);
         let trained: Vec<FinalSvm> = match by_row {
-            true => (pairs.par_iter().enumerate())
-                .map(|(p, rows)| FinalSvm::left_out(gram, rows, cost, start(p), &chosen))
-                .collect::<Result<_>>()?,
+            true => parallel::try_map(pairs.iter().enumerate(), |(p, rows)| {
+                FinalSvm::left_out(gram, rows, cost, start(p), &chosen)
+            })?,
             false => {
                 let starts: Vec<_> = (0..pairs.len()).map(start).collect();
                 let trained = train_pairs(gram, &pairs, cost, &starts)?;
@@ -270,14 +270,12 @@ fn outputs_at_all(rows: &TrainingRows, setting: Setting<'_>, svms: &[BinarySvm])
 /// asked in its place.
 fn by_group(sample: &Sample<'_>, rows: &TrainingRows, gram: &dyn Gram, cost: f64) -> Result<f64> {
     let folds = folds::stratified(sample.dealt(), CALIBRATION_FOLDS);
-    let asked: Vec<Matrix> = (folds.par_iter())
-        .map(|fold| {
-            let train = sample.part(&fold.train);
-            let trained = train_pairs(gram, &train.of_pairs(sample.classes()), cost, &[])?;
-            let svms: Vec<BinarySvm> = trained.into_iter().map(|trained| trained.svm).collect();
-            outputs(gram, &fold.valid.rows, &svms)
-        })
-        .collect::<Result<_>>()?;
+    let asked: Vec<Matrix> = parallel::try_map(&folds, |fold| {
+        let train = sample.part(&fold.train);
+        let trained = train_pairs(gram, &train.of_pairs(sample.classes()), cost, &[])?;
+        let svms: Vec<BinarySvm> = trained.into_iter().map(|trained| trained.svm).collect();
+        outputs(gram, &fold.valid.rows, &svms)
+    })?;
     let at: Vec<usize> = folds.iter().flat_map(|fold| fold.valid.rows.iter().copied()).collect();
     let values = asked.iter().flat_map(|h| h.as_slice().iter().copied()).collect();
     let values = Matrix::new(at.len(), pairs(sample.classes()).len(), values)?;

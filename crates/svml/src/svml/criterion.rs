@@ -32,7 +32,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::folds::Fold;
@@ -41,6 +40,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Gram, Outer, Product, System, Together};
 use crate::loss::Loss;
 use crate::multiclass::{solve_pair, train_together};
+use crate::parallel;
 use crate::svm::{BinarySvm, Trained};
 
 /// How a metric and a C are validated while they are learned.
@@ -192,11 +192,9 @@ fn evaluate<P: Sync>(
     part: impl Fn(&P, Option<&[usize]>) -> Result<Part> + Sync,
 ) -> Result<Evaluation> {
     prefetch_columns(gram, starts);
-    let parts: Vec<Part> = problems
-        .par_iter()
-        .enumerate()
-        .map(|(p, problem)| part(problem, starts.get(p).map(|svm| svm.support.as_slice())))
-        .collect::<Result<_>>()?;
+    let parts = parallel::try_map(problems.iter().enumerate(), |(p, problem)| {
+        part(problem, starts.get(p).map(|svm| svm.support.as_slice()))
+    })?;
     sum(gram, parts)
 }
 

@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::approach::{Approach, LandmarkChoice};
@@ -25,6 +24,7 @@ use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem
 use crate::linalg::Matrix;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{PairwiseSvms, decide, inside_margin, outputs, train_pairs, vote};
+use crate::parallel;
 use crate::run::{Key, Run, Watch};
 use crate::svm::BinarySvm;
 
@@ -172,8 +172,7 @@ impl<'a> Halves<'a> {
             let abandoned = Arc::new(AtomicBool::new(false));
             let others = |watch: &Watch| -> Vec<Result<SvmlFit>> {
                 let run = || Run::unobserved_by(watch).keeping(left);
-                let halves = (1..self.count()).into_par_iter();
-                halves.map(|half| learn(half, &mut run())).collect()
+                parallel::map(1..self.count(), |half| learn(half, &mut run()))
             };
             let mut rest = Vec::new();
             let first = rayon::in_place_scope(|scope| {
@@ -193,7 +192,7 @@ impl<'a> Halves<'a> {
             }
             std::iter::once(first).chain(rest).collect()
         } else {
-            (0..self.count()).into_par_iter().map(|half| learn(half, &mut unobserved())).collect()
+            parallel::map(0..self.count(), |half| learn(half, &mut unobserved()))
         };
         let mut learned = Vec::with_capacity(fits.len());
         for fit in fits {
@@ -234,7 +233,7 @@ impl<'a> Halves<'a> {
         };
         // The memory of a computer is planned for one half at a time; through landmarks a card has room for all.
         let asked: Vec<Vec<Asked>> = match watch.gpu().is_some() && self.approach.ask.is_some() {
-            true => (0..self.count()).into_par_iter().map(ask).collect::<Result<_>>()?,
+            true => parallel::try_map(0..self.count(), ask)?,
             false => (0..self.count()).map(ask).collect::<Result<_>>()?,
         };
         for quarters in asked {
@@ -270,9 +269,9 @@ impl<'a> Halves<'a> {
         let all = self.sample.all();
         let at_all = outputs(gram, &all.index, &fit.svms)?;
         let likely = inside_margin(&at_all, &all, self.sample.classes());
-        (self.asked_quarters(half).par_iter())
-            .map(|quarter| self.ask_quarter(gram, quarter, from.cost, multiples, &likely))
-            .collect()
+        parallel::try_map(self.asked_quarters(half), |quarter| {
+            self.ask_quarter(gram, quarter, from.cost, multiples, &likely)
+        })
     }
 
     /// Asks the quarters of a half with SVMs on landmarks, which share all blocks of K.

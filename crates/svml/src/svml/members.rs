@@ -13,7 +13,6 @@
 
 use std::ops::{ControlFlow, Range};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::approach::{Approach, LandmarkChoice};
@@ -30,6 +29,7 @@ use crate::linalg::{self, Matrix};
 use crate::loss::zero_one;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{decide, train_pairs, vote};
+use crate::parallel;
 use crate::run::{Activity, Key, Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
 
@@ -448,9 +448,9 @@ impl MeanFit {
         };
         type Tried = Result<(Vec<SvmlFit>, Result<CrossFit>)>;
         let mut beside: Vec<Option<Tried>> = match halves.rows() < BESIDE_EACH_OTHER {
-            true => (members.par_iter())
-                .map(|&kind| Some(cross_fit(kind, &mut Run::unobserved_by(&watch))))
-                .collect(),
+            true => parallel::map(members, |&kind| {
+                Some(cross_fit(kind, &mut Run::unobserved_by(&watch)))
+            }),
             false => members.iter().map(|_| None).collect(),
         };
         let mut considered = Vec::with_capacity(members.len() + 1);

@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Remedy, Result};
+use crate::parallel;
 
 use super::Gaps;
 use super::chosen::{Said, said};
@@ -74,7 +73,7 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Not
     };
     // What is left out may have gaps.
     let all: Vec<usize> = (first..table.rows()).collect();
-    let mut why: Vec<Option<LeftOut>> = features.par_iter().map(|&j| left_out(&all, j)).collect();
+    let mut why: Vec<Option<LeftOut>> = parallel::map(&features, |&j| left_out(&all, j));
     let used = features.iter().zip(&why).filter(|(_, why)| why.is_none()).map(|(&j, _)| j);
     let mut needed: Vec<usize> = used.chain([target]).chain(group_column).collect();
     needed.sort_unstable();

@@ -1,10 +1,9 @@
 //! From cells to numbers. Training tables and new rows go through the same function, so that a cell cannot
 //! mean one thing when a model is trained and another when it is used.
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
+use crate::parallel;
 
 use super::table::{Cell, Content, Table};
 use crate::data::cell::{Decimal, excerpt, number};
@@ -43,17 +42,18 @@ pub(super) fn encode(
     };
     let raw = table.width();
     let cells = |row: usize| &table.numbers()[row * raw..(row + 1) * raw];
-    let fits = rows.par_chunks(BLOCK).all(|rows| {
+    let fits = parallel::map(rows.chunks(BLOCK), |rows| {
         let mut out = vec![0.0; width];
         rows.iter().all(|&row| encode_row(cells(row), &mut out))
     });
-    if !fits {
+    if fits.contains(&false) {
         // Which error it is does not depend on who found it.
         refuse(&table, rows, places, columns, missing)?;
     }
     if width > raw {
         let mut data = vec![0.0; rows.len() * width];
-        data.par_chunks_mut(BLOCK * width).zip(rows.par_chunks(BLOCK)).for_each(|(out, rows)| {
+        let blocks = data.chunks_mut(BLOCK * width).zip(rows.chunks(BLOCK));
+        parallel::for_each(blocks, |(out, rows)| {
             for (out, &row) in out.chunks_exact_mut(width).zip(rows) {
                 encode_row(cells(row), out);
             }

@@ -8,11 +8,10 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Remedy, Result};
 use crate::files;
 use crate::memory;
+use crate::parallel;
 
 use super::npy;
 use crate::data::{MAX_COLUMNS, MAX_INPUT_BYTES};
@@ -190,12 +189,7 @@ impl<'a> Input<'a> {
             }
             let last = refused.is_some() || failure.is_some();
             let (parsed, next) = rayon::join(
-                || {
-                    ready
-                        .into_par_iter()
-                        .map(|(piece, with)| parse(&piece, with))
-                        .collect::<Vec<_>>()
-                },
+                || parallel::map(ready, |(piece, with)| parse(&piece, with)),
                 || if last { (Vec::new(), None) } else { pieces.several(many, &end) },
             );
             for result in parsed {

@@ -1,8 +1,6 @@
 //! From weights of the entries of K to the derivative in L, on a card: see the contraction of the matrix in memory for the
 //! formulas.
 
-use rayon::prelude::*;
-
 use super::{CudaGram, Entry, Outer, Side, Tile, in_tiles, steps, work};
 use crate::cuda::{Argument, Buffer, Lane, View, transposed};
 use crate::error::Result;
@@ -10,7 +8,7 @@ use crate::kernel::derivative::{maps_rows, minus_sign_times, minus_two_l_times, 
 use crate::linalg::{Matrix, dot};
 use crate::metric::{Form, Kernel};
 
-/// Outer products that are contracted each in a queue of its own; more are joined.
+/// Outer products that are contracted one after the other; more are joined.
 const SEPARATE: usize = 8;
 /// Outer products that are joined at a time, at most.
 const JOINED: usize = 1024;
@@ -51,7 +49,7 @@ impl CudaGram<'_> {
             .collect();
         let parts: Result<Vec<Matrix>> = match weights.len() > SEPARATE {
             true => weights.chunks(JOINED).map(|some| self.contract_joined(some)).collect(),
-            false => weights.par_iter().map(|outer| self.contract_one(outer)).collect(),
+            false => weights.iter().map(|outer| self.contract_one(outer)).collect(),
         };
         let parts = parts?;
         self.watch.check_memory()?;

@@ -3,8 +3,6 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use rayon::prelude::*;
-
 use super::super::cross::Tiles;
 use super::{TILE_ROWS, sq_norms};
 use crate::linalg::{
@@ -13,6 +11,7 @@ use crate::linalg::{
 };
 use crate::memory;
 use crate::metric::Kernel;
+use crate::parallel;
 use crate::run::Watch;
 
 /// What the entries of K are computed from.
@@ -143,7 +142,7 @@ impl<'a> Columns<'a> {
     pub fn prefetch(&self, wanted: &[usize]) {
         let missing = wanted.iter().copied().filter(|&j| self.columns[j].get().is_none());
         let missing: Vec<usize> = missing.collect();
-        missing.par_chunks(TILE_ROWS).for_each(|chunk| {
+        parallel::for_each(missing.chunks(TILE_ROWS), |chunk| {
             for (&j, column) in chunk.iter().zip(self.compute(chunk).unwrap_or_default()) {
                 // Another task may have been first, with the same bits.
                 if let (Err(column), Ok(mut spare)) =

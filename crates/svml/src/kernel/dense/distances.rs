@@ -1,12 +1,11 @@
 //! Squared distances between all rows, from which the kernel of any width follows.
 
-use rayon::prelude::*;
-
 use super::{DenseGram, Distances, Gram, TILE_ROWS};
 use crate::error::Result;
 use crate::linalg::{Matrix, sq_dists};
 use crate::memory;
 use crate::metric::Metric;
+use crate::parallel;
 use crate::run::Watch;
 
 /// The squared Euclidean distances between all rows of a matrix.
@@ -22,7 +21,7 @@ impl<'a> SqDistances<'a> {
         let n = x.rows();
         let points = x.transpose();
         let mut sq = memory::zeros(n.saturating_mul(n), "the distances between all rows")?;
-        sq.par_chunks_mut((TILE_ROWS * n).max(1)).enumerate().for_each(|(t, tile)| {
+        parallel::for_each(sq.chunks_mut((TILE_ROWS * n).max(1)).enumerate(), |(t, tile)| {
             for (i, row) in tile.chunks_exact_mut(n).enumerate() {
                 sq_dists(row, x.row(t * TILE_ROWS + i), &points, 0);
             }

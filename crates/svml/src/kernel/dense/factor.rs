@@ -1,12 +1,11 @@
 //! Systems with K_SS + ridge: a Cholesky factor that follows a moving set S.
 
-use rayon::prelude::*;
-
 use super::{DenseGram, Factor, Gram};
 use crate::error::Result;
 use crate::kernel::Inverse;
 use crate::linalg::{self, Block, Cholesky, Matrix, SmallSystem, dot};
 use crate::memory;
+use crate::parallel;
 
 /// The factorisation of K[set, set] + diag(ridge), by Cholesky for a base set S and, when the set
 /// has moved a little since, by a border around that factor.
@@ -90,30 +89,25 @@ impl<'g, 'x> DenseFactor<'g, 'x> {
         let more = wanted - self.t.len();
         memory::reserve(&mut self.t, more, "a changed factorisation of the kernel matrix")?;
         self.t.resize(wanted, 0.0);
-        self.t[first * n..].par_chunks_exact_mut(n).zip(new).for_each(
-            |(t, change)| match *change {
+        parallel::for_each(self.t[first * n..].chunks_exact_mut(n).zip(new), |(t, change)| {
+            match *change {
                 Change::Added(row) => {
                     let k = gram.column(row);
                     t.iter_mut().zip(base).for_each(|(t, &j)| *t = k[j]);
                 }
                 Change::Removed(position) => t[position] = 1.0,
-            },
-        );
+            }
+        });
         let watch = &self.gram.watch;
         cholesky.solve_lower_watched(&mut self.t[first * n..], watch)?;
         let (t, width) = (&self.t, self.changes.len());
         let all = Block::new(t, width, n, n);
-        let products: Vec<Vec<f64>> = (t[first * n..].par_chunks(ROWS * n))
-            .map(|rows| {
-                watch.check()?;
-                let count = rows.len() / n;
-                Ok(linalg::multiply(Block::new(rows, count, n, n), all.t()).into_rows())
-            })
-            .collect::<Result<Vec<_>>>()?
-            .into_iter()
-            .flatten()
-            .collect();
-        self.products.extend(products);
+        let products = parallel::try_map(t[first * n..].chunks(ROWS * n), |rows| {
+            watch.check()?;
+            let count = rows.len() / n;
+            Ok(linalg::multiply(Block::new(rows, count, n, n), all.t()).into_rows())
+        })?;
+        self.products.extend(products.into_iter().flatten());
         let mut next = first..;
         Ok(changes.iter().map(|c| find(c).or_else(|| next.next()).unwrap_or(first)).collect())
     }
@@ -233,27 +227,24 @@ impl Factor for DenseFactor<'_, '_> {
             .filter_map(|(p, &position)| in_base(position).ok().map(|place| (p, place)))
             .collect();
         let mut diagonal = vec![0.0; positions.len()];
-        let parts: Vec<Vec<f64>> = places
-            .par_chunks(COLUMNS)
-            .map(|places| {
-                let base: Vec<usize> = places.iter().map(|(_, place)| *place).collect();
-                let (columns, rows) = (cholesky.inverse_columns(&base), n - base[0]);
-                let mut entries: Vec<f64> = columns.chunks_exact(rows).map(|c| dot(c, c)).collect();
-                if let Some(border) = border {
-                    let t = border.columns.iter().map(|&i| &self.t[i * n + base[0]..(i + 1) * n]);
-                    let t: Vec<&[f64]> = t.collect();
-                    let mut w = vec![0.0; width * base.len()];
-                    for (w, c) in w.chunks_exact_mut(width).zip(columns.chunks_exact(rows)) {
-                        w.iter_mut().zip(&t).for_each(|(w, t)| *w = dot(t, c));
-                    }
-                    let mut zw = w.clone();
-                    border.schur.solve(&mut zw);
-                    let gains = w.chunks_exact(width).zip(zw.chunks_exact(width));
-                    entries.iter_mut().zip(gains).for_each(|(entry, (w, zw))| *entry += dot(w, zw));
+        let parts: Vec<Vec<f64>> = parallel::map(places.chunks(COLUMNS), |places| {
+            let base: Vec<usize> = places.iter().map(|(_, place)| *place).collect();
+            let (columns, rows) = (cholesky.inverse_columns(&base), n - base[0]);
+            let mut entries: Vec<f64> = columns.chunks_exact(rows).map(|c| dot(c, c)).collect();
+            if let Some(border) = border {
+                let t = border.columns.iter().map(|&i| &self.t[i * n + base[0]..(i + 1) * n]);
+                let t: Vec<&[f64]> = t.collect();
+                let mut w = vec![0.0; width * base.len()];
+                for (w, c) in w.chunks_exact_mut(width).zip(columns.chunks_exact(rows)) {
+                    w.iter_mut().zip(&t).for_each(|(w, t)| *w = dot(t, c));
                 }
-                entries
-            })
-            .collect();
+                let mut zw = w.clone();
+                border.schur.solve(&mut zw);
+                let gains = w.chunks_exact(width).zip(zw.chunks_exact(width));
+                entries.iter_mut().zip(gains).for_each(|(entry, (w, zw))| *entry += dot(w, zw));
+            }
+            entries
+        });
         for ((p, _), entry) in places.iter().zip(parts.into_iter().flatten()) {
             diagonal[*p] = entry;
         }
@@ -286,7 +277,7 @@ impl Factor for DenseFactor<'_, '_> {
             _ => Matrix::default(),
         };
         let ones: f64 = inverse_ones.iter().sum();
-        b.as_mut_slice().par_chunks_mut(n.max(1)).zip(inverse_ones).for_each(|(row, zi)| {
+        parallel::for_each(b.as_mut_slice().chunks_mut(n.max(1)).zip(inverse_ones), |(row, zi)| {
             row.iter_mut().zip(inverse_ones).for_each(|(b, zj)| *b -= zi * zj / ones);
         });
         Ok(Box::new(DenseInverse { gram: self.gram, set, b }))

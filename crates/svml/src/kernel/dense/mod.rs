@@ -7,8 +7,6 @@ mod factor;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use rayon::prelude::*;
-
 use super::derivative::{maps_rows, minus_sign_times, minus_two_l_times, sum_in_order};
 use super::guess;
 use super::{Backend, Distances, Factor, Gram, Outer, TILE_COLS, TILE_ROWS, rows_of, sq_norms};
@@ -19,6 +17,7 @@ use crate::linalg::{
 };
 use crate::memory;
 use crate::metric::{Form, Kernel, Metric};
+use crate::parallel;
 use crate::run::Watch;
 use columns::{Columns, Source};
 use distances::SqDistances;
@@ -125,9 +124,8 @@ impl<'a> DenseGram<'a> {
         let width = set.len().max(1);
         self.columns.prefetch(set);
         let rows_per_task = TASK_ENTRIES.div_ceil(width);
-        out.par_chunks_mut(width * rows_per_task)
-            .zip(set.par_chunks(rows_per_task))
-            .for_each(|(out, rows)| self.gather_known(out, rows, set));
+        let tasks = out.chunks_mut(width * rows_per_task).zip(set.chunks(rows_per_task));
+        parallel::for_each(tasks, |(out, rows)| self.gather_known(out, rows, set));
     }
 
     /// Fills `out`, row after row, with K[rows, cols], where `rows` have columns of their own: K is symmetric,
@@ -178,18 +176,17 @@ impl Gram for DenseGram<'_> {
         let columns: Vec<&[f64]> = cols.iter().map(|&j| self.column(j)).collect();
         let rows_per_task = TASK_ENTRIES.div_ceil(cols.len().max(1)).max(TILE_COLS);
         let mut out = vec![0.0; rows.len()];
-        out.par_chunks_mut(rows_per_task).zip(rows.par_chunks(rows_per_task)).for_each(
-            |(out, rows)| match dense_range(rows) {
-                Some(range) => {
-                    let mut sums = vec![0.0; range.len()];
-                    add_columns(&mut sums, &columns, v, range.start);
-                    out.iter_mut().zip(rows).for_each(|(out, &i)| *out = sums[i - range.start]);
-                }
-                None => columns.iter().zip(v).for_each(|(k, v)| {
-                    out.iter_mut().zip(rows).for_each(|(out, &i)| *out += v * k[i]);
-                }),
-            },
-        );
+        let tasks = out.chunks_mut(rows_per_task).zip(rows.chunks(rows_per_task));
+        parallel::for_each(tasks, |(out, rows)| match dense_range(rows) {
+            Some(range) => {
+                let mut sums = vec![0.0; range.len()];
+                add_columns(&mut sums, &columns, v, range.start);
+                out.iter_mut().zip(rows).for_each(|(out, &i)| *out = sums[i - range.start]);
+            }
+            None => columns.iter().zip(v).for_each(|(k, v)| {
+                out.iter_mut().zip(rows).for_each(|(out, &i)| *out += v * k[i]);
+            }),
+        });
         out
     }
 
@@ -208,7 +205,8 @@ impl Gram for DenseGram<'_> {
             }
         };
         let cols_per_task = TASK_ENTRIES.div_ceil(rows.len().max(1));
-        cols.par_iter().with_min_len(cols_per_task).map(entry).collect()
+        let entries = |cols: &[usize]| cols.iter().map(entry).collect::<Vec<f64>>();
+        parallel::map(cols.chunks(cols_per_task), entries).concat()
     }
 
     fn factor<'a>(&'a self, set: &[usize], ridge: &[f64]) -> Result<Box<dyn Factor + 'a>> {
@@ -242,14 +240,11 @@ impl Gram for DenseGram<'_> {
             true => self.metric.transform(self.x),
             false => Matrix::default(),
         };
-        let parts: Vec<Matrix> = weights
-            .par_iter()
-            .map(|outer| match self.metric.form() {
-                Form::Sphere | Form::Diagonal => self.diagonal_of_q(outer),
-                Form::Full if !self.maps_rows() => self.q(outer),
-                Form::Full | Form::Rank(_) => self.l_times_q(outer, &z),
-            })
-            .collect();
+        let parts: Vec<Matrix> = parallel::map(weights, |outer| match self.metric.form() {
+            Form::Sphere | Form::Diagonal => self.diagonal_of_q(outer),
+            Form::Full if !self.maps_rows() => self.q(outer),
+            Form::Full | Form::Rank(_) => self.l_times_q(outer, &z),
+        });
         Ok(minus_two_l_times(&self.metric, self.x.rows(), sum_in_order(parts)))
     }
 
@@ -314,10 +309,10 @@ impl DenseGram<'_> {
         let cholesky = Cholesky::new(k, m, guess::LANDMARK_RIDGE, &self.watch)?;
         let mut z = Matrix::large(rows.len(), m, "the kernel of rows and landmarks")?;
         let rows_per_task = TASK_ENTRIES.div_ceil(m.max(1));
-        let tasks = z.as_mut_slice().par_chunks_mut((rows_per_task * m).max(1));
-        tasks
-            .zip(rows.par_chunks(rows_per_task))
-            .for_each(|(z, rows)| self.gather(z, rows, landmarks));
+        let tasks = z.as_mut_slice().chunks_mut((rows_per_task * m).max(1));
+        parallel::for_each(tasks.zip(rows.chunks(rows_per_task)), |(z, rows)| {
+            self.gather(z, rows, landmarks);
+        });
         cholesky.solve_lower_watched(z.as_mut_slice(), &self.watch)?;
         Ok(z)
     }
@@ -353,13 +348,11 @@ impl DenseGram<'_> {
         part: impl Fn(usize, &mut [f64]) -> T + Sync,
     ) -> Vec<T> {
         self.columns.prefetch(cols);
-        (rows.par_chunks(TILE_ROWS).enumerate())
-            .map(|(t, rows)| {
-                let mut tile = vec![0.0; rows.len() * cols.len()];
-                self.gather(&mut tile, rows, cols);
-                part(t * TILE_ROWS, &mut tile)
-            })
-            .collect()
+        parallel::map(rows.chunks(TILE_ROWS).enumerate(), |(t, rows)| {
+            let mut tile = vec![0.0; rows.len() * cols.len()];
+            self.gather(&mut tile, rows, cols);
+            part(t * TILE_ROWS, &mut tile)
+        })
     }
 
     /// sum_ij left_i right_j k_ij r_ij for a kernel k = exp(-r).
@@ -419,33 +412,29 @@ impl DenseGram<'_> {
         let width = right.cols();
         let mut forward = Matrix::zeros(rows, width);
         let rows_per_task = rows.max(1).div_ceil(TASKS).next_multiple_of(TILE_ROWS);
-        let partial: Vec<Matrix> = forward
-            .as_mut_slice()
-            .par_chunks_mut(rows_per_task * width)
-            .enumerate()
-            .map(|(task, forward)| {
-                let mut backward = Matrix::zeros(cols, left.cols());
-                let mut tile = vec![0.0; TILE_ROWS.min(rows) * cols];
-                for (t, forward) in forward.chunks_mut(TILE_ROWS * width).enumerate() {
-                    let first = task * rows_per_task + t * TILE_ROWS;
-                    let count = forward.len() / width;
-                    let some = &outer.rows[first..first + count];
-                    match outer.rows == outer.cols {
-                        true => self.gather_known(&mut tile, some, outer.cols),
-                        false => self.gather(&mut tile, some, outer.cols),
-                    }
-                    self.to_slope(&mut tile[..count * cols]);
-                    let k = Block::new(&tile, count, cols, cols);
-                    linalg::product(forward, width, 1.0, k, (&right).into());
-                    for (forward, &l) in forward.chunks_exact_mut(width).zip(&outer.left[first..]) {
-                        forward.iter_mut().for_each(|v| *v *= l);
-                    }
-                    let left = rows_of(&left, first, count);
-                    linalg::add_product(&mut backward, k.t(), left);
+        let tasks = forward.as_mut_slice().chunks_mut(rows_per_task * width).enumerate();
+        let partial: Vec<Matrix> = parallel::map(tasks, |(task, forward)| {
+            let mut backward = Matrix::zeros(cols, left.cols());
+            let mut tile = vec![0.0; TILE_ROWS.min(rows) * cols];
+            for (t, forward) in forward.chunks_mut(TILE_ROWS * width).enumerate() {
+                let first = task * rows_per_task + t * TILE_ROWS;
+                let count = forward.len() / width;
+                let some = &outer.rows[first..first + count];
+                match outer.rows == outer.cols {
+                    true => self.gather_known(&mut tile, some, outer.cols),
+                    false => self.gather(&mut tile, some, outer.cols),
                 }
-                backward
-            })
-            .collect();
+                self.to_slope(&mut tile[..count * cols]);
+                let k = Block::new(&tile, count, cols, cols);
+                linalg::product(forward, width, 1.0, k, (&right).into());
+                for (forward, &l) in forward.chunks_exact_mut(width).zip(&outer.left[first..]) {
+                    forward.iter_mut().for_each(|v| *v *= l);
+                }
+                let left = rows_of(&left, first, count);
+                linalg::add_product(&mut backward, k.t(), left);
+            }
+            backward
+        });
         let mut backward = Matrix::zeros(cols, left.cols());
         for part in partial {
             backward.as_mut_slice().iter_mut().zip(part.as_slice()).for_each(|(b, p)| *b += p);
@@ -499,35 +488,32 @@ impl DenseGram<'_> {
         let y = if mapped.rows() > 0 { &mapped } else { &x };
         let right = scaled_rows(y, &(0..n).collect::<Vec<_>>(), &vec![1.0; n], true);
         let width = right.cols();
-        let parts: Vec<Matrix> = (0..n.div_ceil(TILE_ROWS))
-            .into_par_iter()
-            .map(|t| {
-                let first = t * TILE_ROWS;
-                let rows = &set[first..n.min(first + TILE_ROWS)];
-                let mut w = vec![0.0; rows.len() * n];
-                fill(first, &mut w);
-                let mut slopes = vec![0.0; n];
-                for (w, &i) in w.chunks_exact_mut(n).zip(rows) {
-                    let k = self.column(i);
-                    slopes.iter_mut().zip(set).for_each(|(slope, &j)| *slope = k[j]);
-                    self.to_slope(&mut slopes);
-                    w.iter_mut().zip(&slopes).for_each(|(w, slope)| *w *= slope);
-                }
-                let wy = linalg::multiply(Block::new(&w, rows.len(), n, n), (&right).into());
-                // 2 (diag(W 1) Y - W Y) on these rows. // (rows, columns of Y)
-                let side = Matrix::from_fn(rows.len(), width - 1, |i, k| {
-                    2.0 * (wy[(i, width - 1)] * y[(first + i, k)] - wy[(i, k)])
-                });
-                let x = rows_of(&x, first, rows.len());
-                match self.metric.form() {
-                    Form::Sphere | Form::Diagonal => Matrix::from_fn(1, d, |_, k| {
-                        (0..rows.len()).map(|i| side[(i, k)] * self.x[(rows[i], k)]).sum()
-                    }),
-                    // 2 Y' (diag(W 1) - W) X: Q for Y = X, and L Q for Y = Z.
-                    Form::Full | Form::Rank(_) => linalg::multiply(Block::from(&side).t(), x),
-                }
-            })
-            .collect();
+        let parts: Vec<Matrix> = parallel::map(0..n.div_ceil(TILE_ROWS), |t| {
+            let first = t * TILE_ROWS;
+            let rows = &set[first..n.min(first + TILE_ROWS)];
+            let mut w = vec![0.0; rows.len() * n];
+            fill(first, &mut w);
+            let mut slopes = vec![0.0; n];
+            for (w, &i) in w.chunks_exact_mut(n).zip(rows) {
+                let k = self.column(i);
+                slopes.iter_mut().zip(set).for_each(|(slope, &j)| *slope = k[j]);
+                self.to_slope(&mut slopes);
+                w.iter_mut().zip(&slopes).for_each(|(w, slope)| *w *= slope);
+            }
+            let wy = linalg::multiply(Block::new(&w, rows.len(), n, n), (&right).into());
+            // 2 (diag(W 1) Y - W Y) on these rows. // (rows, columns of Y)
+            let side = Matrix::from_fn(rows.len(), width - 1, |i, k| {
+                2.0 * (wy[(i, width - 1)] * y[(first + i, k)] - wy[(i, k)])
+            });
+            let x = rows_of(&x, first, rows.len());
+            match self.metric.form() {
+                Form::Sphere | Form::Diagonal => Matrix::from_fn(1, d, |_, k| {
+                    (0..rows.len()).map(|i| side[(i, k)] * self.x[(rows[i], k)]).sum()
+                }),
+                // 2 Y' (diag(W 1) - W) X: Q for Y = X, and L Q for Y = Z.
+                Form::Full | Form::Rank(_) => linalg::multiply(Block::from(&side).t(), x),
+            }
+        });
         minus_two_l_times(&self.metric, self.x.rows(), sum_in_order(parts))
     }
 

@@ -18,8 +18,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::pair::PairColumns;
 use super::part::{BLOCK, Part, class_factor};
 use super::question::{Guess, LandmarkKernel, Point, Problem, Question, Setting, Validation};
@@ -29,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::memory;
 use crate::metric::{Form, Kernel, Metric};
+use crate::parallel;
 use crate::watch::Watch;
 use systems::{HeldSystem, System};
 
@@ -328,18 +327,15 @@ impl HeldSetting {
     ) -> Result<Self> {
         let setting = &kernel.setting;
         let folds: Vec<Vec<u16>> =
-            parts.par_iter().map(|part| part.folds(setting.preparation.as_ref())).collect();
-        let weights: Vec<Vec<f64>> = parts
-            .par_iter()
-            .map(|part| {
-                let mut weights = part.weight.clone();
-                for class in 0..part.starts.len() - 1 {
-                    let factor = class_factor(kernel, class);
-                    weights[part.places_of(class)].iter_mut().for_each(|w| *w *= factor);
-                }
-                weights
-            })
-            .collect();
+            parallel::map(parts, |part| part.folds(setting.preparation.as_ref()));
+        let weights: Vec<Vec<f64>> = parallel::map(parts, |part| {
+            let mut weights = part.weight.clone();
+            for class in 0..part.starts.len() - 1 {
+                let factor = class_factor(kernel, class);
+                weights[part.places_of(class)].iter_mut().for_each(|w| *w *= factor);
+            }
+            weights
+        });
         let rows_of =
             |problem: &Problem| -> usize { parts.iter().map(|part| part.rows_of(problem)).sum() };
         let mut flags_at = vec![0];
@@ -525,7 +521,7 @@ impl Work<'_> {
         let d = self.d();
         let mut values = memory::zeros(rows.len() * d, "rows on their way to the card")?;
         let (scaler, pieces, parts) = (self.rows.scaler.as_ref(), &self.pieces, self.parts);
-        values.par_chunks_mut((BLOCK * d).max(1)).enumerate().for_each(|(task, out)| {
+        parallel::for_each(values.chunks_mut((BLOCK * d).max(1)).enumerate(), |(task, out)| {
             let mut at = rows.start + task * BLOCK;
             let mut out = out;
             let mut piece = pieces.partition_point(|piece| piece.first <= at) - 1;
