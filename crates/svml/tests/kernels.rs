@@ -8,7 +8,7 @@ use by_definition::{assert_defined, assert_optimal, kernel_value};
 use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use svml::internals::Watch;
-use svml::internals::kernel::{Gram, Outer, backend, expand};
+use svml::internals::kernel::{Factor, Gram, Outer, backend, expand};
 use svml::{Criterion, Error, Form, Generator, Kernel, Matrix, Metric, Model, Remedy, Svml};
 
 const KERNELS: [Kernel; 3] = [Kernel::Gaussian, Kernel::Exponential, Kernel::Laplacian];
@@ -212,5 +212,130 @@ fn only_one_gaussian_member_is_for_libsvm() {
         let error = model.to_libsvm(false).unwrap_err();
         assert!(matches!(error, Error::NotForLibsvm), "{error}");
         assert_eq!(error.remedy(), Some(Remedy::TrainOneGaussian));
+    }
+}
+
+/// A system of a set of rows against products with K: solutions, the diagonal of the inverse, and the inverse of the
+/// matrix that is bordered by ones with its derivative.
+fn check_system(gram: &dyn Gram, factor: &dyn Factor, set: &[usize], ridge: &[f64], what: &str) {
+    let n = set.len();
+    // Columns of the inverse, one after the other, from all unit vectors at once.
+    let mut inverse: Vec<f64> = (0..n).flat_map(|at| unit(n, at)).collect();
+    factor.solve(&mut inverse);
+    for (j, column) in inverse.chunks_exact(n).enumerate() {
+        let product = gram.multiply(set, set, column);
+        for i in 0..n {
+            let found = product[i] + ridge[i] * column[i];
+            let expected = f64::from(u8::from(i == j));
+            assert!((found - expected).abs() < 1e-9, "{what}: entry {i}, {j}: {found}");
+        }
+    }
+    let near = |found: f64, expected: f64, part: &str| {
+        let off = (found - expected).abs();
+        assert!(off < 1e-9 * expected.abs().max(1.0), "{what}, {part}: {found} for {expected}");
+    };
+    let every_third: Vec<usize> = (0..n).step_by(3).collect();
+    for positions in [(0..n).collect(), every_third, vec![n - 1], vec![]] {
+        let diagonal = factor.inverse_diagonal(&positions);
+        assert_eq!(diagonal.len(), positions.len());
+        for (&p, found) in positions.iter().zip(diagonal) {
+            near(found, inverse[p * n + p], "diagonal of the inverse");
+        }
+    }
+    let ones: Vec<f64> = inverse.chunks_exact(n).map(|column| column.iter().sum()).collect();
+    let total: f64 = ones.iter().sum();
+    let b = Matrix::from_fn(n, n, |i, j| inverse[i * n + j] - ones[i] * ones[j] / total);
+    let bordered = factor.bordered_inverse(&ones).unwrap();
+    for (i, found) in bordered.diagonal().into_iter().enumerate() {
+        near(found, b[(i, i)], "diagonal of B");
+    }
+    // B diag(q) B is the sum of q_k times the outer product of row k with itself.
+    let q: Vec<f64> = (0..n).map(|i| (i as f64 * 0.9).sin()).collect();
+    let (gradient, diagonal) = bordered.contract(&q).unwrap();
+    for (i, found) in diagonal.into_iter().enumerate() {
+        let expected: f64 = (0..n).map(|k| b[(i, k)] * q[k] * b[(k, i)]).sum();
+        near(found, expected, "diagonal of B q B");
+    }
+    let scaled = Matrix::from_fn(n, n, |k, i| q[k] * b[(k, i)]);
+    let outers: Vec<Outer<'_>> = (0..n)
+        .map(|k| Outer { rows: set, left: scaled.row(k), cols: set, right: b.row(k) })
+        .collect();
+    let expected = gram.contract(&outers).unwrap();
+    assert_eq!(gradient.len(), expected.len());
+    gradient.into_iter().zip(expected).for_each(|(a, b)| near(a, b, "derivative of B q B"));
+}
+
+/// Rows that enter and leave a set, a few and many, of more rows than a tile has; and a set that comes back.
+#[test]
+fn systems_of_a_set_that_moves() {
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    for ((kernel, form), d) in settings().zip([3, 4, 200].into_iter().cycle()) {
+        let x = Matrix::from_fn(170, d, |_, _| rng.random_range(-2.0..2.0));
+        let metric = random_metric(form, d, &mut rng);
+        let gram = backend().gram(&x, 170, &metric, kernel, &Watch::default()).unwrap();
+        let ridge_of = |set: &[usize]| -> Vec<f64> {
+            set.iter().map(|&i| 0.1 + 0.02 * (i % 7) as f64).collect()
+        };
+        let first: Vec<usize> = (0..140).collect();
+        let moved: Vec<usize> = (0..155).filter(|i| i % 9 != 4).collect();
+        let moved_on: Vec<usize> = (2..158).filter(|i| i % 11 != 4).collect();
+        let other: Vec<usize> = (0..170).step_by(2).collect();
+        let mut factor = gram.factor(&first, &ridge_of(&first)).unwrap();
+        check_system(&*gram, &*factor, &first, &ridge_of(&first), &format!("{kernel} {form}"));
+        for set in [&moved, &moved_on, &first, &first, &other, &first] {
+            factor.update(set, &ridge_of(set)).unwrap();
+            let what = format!("{kernel} {form}, {} rows of {d} columns", set.len());
+            check_system(&*gram, &*factor, set, &ridge_of(set), &what);
+        }
+    }
+}
+
+/// Kernels of all widths come from the distances between rows, which are computed in tiles.
+#[test]
+fn kernels_of_any_width_from_distances() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let x = Matrix::from_fn(200, 3, |_, _| rng.random_range(-2.0..2.0));
+    let distances = backend().distances(&x, &Watch::default()).unwrap();
+    for inverse_width in [0.3, 1.0, 2.5] {
+        let metric = Metric::isotropic(Form::Sphere, 3, inverse_width).unwrap();
+        let gram = distances.gram(&metric, &Watch::default()).unwrap();
+        check_entries(&*gram, &x, 200, Kernel::Gaussian, &metric);
+    }
+}
+
+/// Products with a few rows that lie far apart are those with all rows.
+#[test]
+fn products_of_scattered_rows() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let x = Matrix::from_fn(400, 3, |_, _| rng.random_range(-1.0..1.0));
+    let (rows, cols) = ([3, 120, 250, 399], [0, 7, 50, 90, 180]);
+    for (kernel, form) in settings() {
+        let metric = random_metric(form, 3, &mut rng);
+        let gram = backend().gram(&x, 200, &metric, kernel, &Watch::default()).unwrap();
+        let k = |i: usize, j: usize| kernel_value(kernel, &metric, x.row(i), x.row(j));
+        let (v, w) = ([0.5, -1.0, 2.0, 0.25, -0.75], [1.0, -0.5, 0.25, 3.0]);
+        for (&i, found) in rows.iter().zip(gram.multiply(&rows, &cols, &v)) {
+            let expected: f64 = cols.iter().zip(v).map(|(&j, v)| v * k(i, j)).sum();
+            close(found, expected, &format!("{kernel} {form}"));
+        }
+        for (&j, found) in cols.iter().zip(gram.multiply_transposed(&rows, &cols, &w)) {
+            let expected: f64 = rows.iter().zip(w).map(|(&i, w)| w * k(i, j)).sum();
+            close(found, expected, &format!("{kernel} {form}, transposed"));
+        }
+    }
+}
+
+/// Without weights nothing depends on the metric, and without rows there is nothing to contract.
+#[test]
+fn a_derivative_of_nothing_is_zero() {
+    let x = Matrix::from_fn(9, 3, |i, k| (i * (k + 2)) as f64 * 0.3);
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    for (kernel, form) in settings() {
+        let metric = random_metric(form, 3, &mut rng);
+        let gram = backend().gram(&x, 9, &metric, kernel, &Watch::default()).unwrap();
+        let nothing = vec![0.0; form.len(3)];
+        assert_eq!(gram.contract(&[]).unwrap(), nothing, "{kernel} {form}");
+        let outer = Outer { rows: &[0, 4], left: &[1.0, 2.0], cols: &[], right: &[] };
+        assert_eq!(gram.contract(&[outer]).unwrap(), nothing, "{kernel} {form}");
     }
 }
