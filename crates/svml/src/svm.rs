@@ -461,6 +461,50 @@ mod tests {
         });
     }
 
+    /// A problem of so many rows whose classes lie in rings, in a wide kernel.
+    fn with_rings(n: usize, test: impl FnOnce(&Problem<'_, '_>)) {
+        let x = Matrix::from_fn(n, 2, |i, k| ((i * (2 * k + 3)) as f64 * 0.77).sin() * 2.0);
+        let metric = Metric::isotropic(Form::Sphere, 2, 0.3).unwrap();
+        let watch = Watch::default();
+        let gram = kernel::backend().gram(&x, n, &metric, Kernel::Gaussian, &watch).unwrap();
+        let inner = |row: &[f64]| row[0].hypot(row[1]) < 1.1;
+        let y: Vec<f64> = x.iter_rows().map(|x| if inner(x) { 1.0 } else { -1.0 }).collect();
+        let cost: Vec<f64> = (0..n).map(|i| 0.5 + (i % 3) as f64 * 4.0).collect();
+        let rows: Vec<usize> = (0..n).collect();
+        test(&Problem { gram: &*gram, rows: &rows, y: &y, cost: &cost });
+    }
+
+    /// An approximation pays for many rows only; there it is near the support set that Newton's method ends with.
+    #[test]
+    fn only_many_rows_start_from_an_approximate_support_set() {
+        with_rings(LARGE - 1, |problem| {
+            let all: Vec<usize> = (0..LARGE - 1).collect();
+            assert_eq!(Newton::new(problem, None).unwrap().set, all);
+        });
+        with_rings(LARGE + 200, |problem| {
+            let start = Newton::new(problem, None).unwrap().set;
+            let found = solve(problem, None).unwrap().trained;
+            assert!(found.residual < 1e-8, "{}", found.residual);
+            let support = found.svm.support;
+            assert!(support.len() < LARGE / 2, "{}", support.len());
+            let kept = start.iter().filter(|p| support.binary_search(p).is_ok()).count();
+            let apart = start.len() + support.len() - 2 * kept;
+            assert!(apart * 4 < support.len(), "{apart} of {}", support.len());
+        });
+    }
+
+    /// Half of the way from b = 0 to b = -1 the objective is what it is at 0, which is not lower.
+    #[test]
+    fn a_step_to_an_equal_objective_is_halved() {
+        with_problem(|problem| {
+            let problem = Problem { cost: &[2.0, 5.0, 1.0], ..*problem };
+            let constant = |b: f64| Point::new(&problem, &[], &[], b, vec![b; 3]);
+            assert_eq!(constant(0.0).objective, constant(-0.5).objective);
+            let point = constant(0.0).towards(&constant(-1.0), &problem);
+            assert_eq!((point.bias, point.objective), (-0.25, 3.75));
+        });
+    }
+
     /// Products and solutions one after the other.
     struct OneByOne<'a>(&'a dyn Gram);
 
