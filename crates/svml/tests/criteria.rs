@@ -6,7 +6,11 @@ use std::ops::ControlFlow;
 use svml::Criterion;
 use svml::Stop;
 use svml::Surrogate;
-use svml::{Dataset, Error, Form, Generator, Model, Svml};
+use svml::internals::loss::Loss;
+use svml::internals::multiclass::solve_pair;
+use svml::internals::svml::criterion::leave_one_out;
+use svml::internals::{PairRows, Watch, kernel};
+use svml::{Dataset, Error, Form, Generator, Kernel, Matrix, Metric, Model, Svml};
 use svml::{Run, Step};
 
 const CRITERIA: [Criterion; 4] =
@@ -137,4 +141,67 @@ fn names_and_bounds() {
     let few = data.select(&(0..12).collect::<Vec<_>>());
     let many = params(Criterion::KFold(1000), Surrogate::Logistic);
     assert!(Model::fit(&few, &many).unwrap().report().residual <= 1e-8);
+}
+
+/// Nothing is left of a pair of classes without its only row: its output is 0 then, and depends on nothing.
+#[test]
+fn the_only_row_of_a_pair_is_left_out() {
+    let x = Matrix::from_fn(5, 2, |i, k| (i * (k + 2)) as f64 * 0.4 - 0.3 * k as f64);
+    let rows = |index: &[usize], y: &[f64], weight: &[f64]| PairRows {
+        index: index.to_vec(),
+        y: y.to_vec(),
+        weight: weight.to_vec(),
+    };
+    let several = rows(&[0, 1, 2, 3], &[1.0, -1.0, -1.0, 1.0], &[1.0, 0.5, 1.5, 1.0]);
+    let alone = rows(&[4], &[-1.0], &[4.0]);
+    let metric = Metric::new(Form::Diagonal, 2, vec![0.7, 0.4]).unwrap();
+    let gram = kernel::backend().gram(&x, 5, &metric, Kernel::Gaussian, &Watch::default()).unwrap();
+    for surrogate in [Surrogate::Sigmoid, Surrogate::Logistic, Surrogate::SquaredHinge] {
+        let loss = Loss { surrogate, steepness: 3.0 };
+        let of = |pairs: &[PairRows]| leave_one_out(&*gram, pairs, 2.0, loss, &[]).unwrap();
+        let (without, with) =
+            (of(std::slice::from_ref(&several)), of(&[several.clone(), alone.clone()]));
+        // Half of all weight is that of the row alone.
+        let expected = 0.5 * without.loss + 0.5 * loss.value_and_slope(0.0).0;
+        assert!((with.loss - expected).abs() < 1e-14, "{surrogate}: {} {expected}", with.loss);
+        assert_eq!(with.valid_outputs[1], [0.0]);
+        assert!((with.d_log_cost - 0.5 * without.d_log_cost).abs() < 1e-14);
+        for (with, without) in with.d_metric.iter().zip(&without.d_metric) {
+            assert!((with - 0.5 * without).abs() < 1e-14);
+        }
+    }
+}
+
+/// Each row is left out by training without it, where no other row enters or leaves the support set.
+#[test]
+fn leaving_out_is_training_without_the_row() {
+    let x = Matrix::from_fn(30, 2, |i, k| ((i * (3 * k + 2)) as f64 * 0.83).sin());
+    let y: Vec<f64> =
+        (0..30).map(|i| if x[(i, 0)] * x[(i, 1)] > 0.1 { 1.0 } else { -1.0 }).collect();
+    let weight: Vec<f64> = (0..30).map(|i| 0.5 + (i % 3) as f64).collect();
+    let metric = Metric::new(Form::Diagonal, 2, vec![0.9, 0.7]).unwrap();
+    let gram =
+        kernel::backend().gram(&x, 30, &metric, Kernel::Gaussian, &Watch::default()).unwrap();
+    let all = PairRows { index: (0..30).collect(), y, weight };
+    let loss = Loss { surrogate: Surrogate::Logistic, steepness: 3.0 };
+    let found = leave_one_out(&*gram, std::slice::from_ref(&all), 1.5, loss, &[]).unwrap();
+    let support = &found.svms[0].support;
+    let (mut compared, mut expected) = (0, 0.0);
+    for out in 0..30 {
+        let kept: Vec<usize> = (0..30).filter(|&i| i != out).collect();
+        let of = |values: &[f64]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
+        let rest = PairRows { index: kept.clone(), y: of(&all.y), weight: of(&all.weight) };
+        let svm = solve_pair(&*gram, &rest, 1.5, None).unwrap().trained.svm;
+        let h = gram.multiply(&[out], &svm.support, &svm.beta)[0] + svm.bias;
+        let stays: Vec<usize> = support.iter().copied().filter(|&i| i != out).collect();
+        let output = found.valid_outputs[0][out];
+        if svm.support == stays {
+            compared += 1;
+            assert!((output - h).abs() < 1e-9, "row {out}: {output} {h}");
+        }
+        expected += all.weight[out] * loss.value_and_slope(all.y[out] * output).0;
+    }
+    assert!(compared > 5, "{compared}");
+    expected /= all.weight.iter().sum::<f64>();
+    assert!((found.loss - expected).abs() < 1e-12, "{} {expected}", found.loss);
 }

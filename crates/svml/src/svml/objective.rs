@@ -525,4 +525,187 @@ mod tests {
             assert!((derivative[k] - 1.0 - slope).abs() < 1e-11, "{k}: {slope}");
         }
     }
+
+    /// Labels and weights of some rows.
+    fn pair_rows(index: &[usize], y: &[f64], weight: &[f64]) -> PairRows {
+        PairRows { index: index.to_vec(), y: y.to_vec(), weight: weight.to_vec() }
+    }
+
+    /// Two SVMs that are trained on six rows each, of eight rows in all.
+    fn two_folds() -> Problems {
+        let fold = |train: std::ops::Range<usize>, valid: &[usize]| {
+            let y: Vec<f64> = train.clone().map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+            let index: Vec<usize> = train.collect();
+            PairFold {
+                train: pair_rows(&index, &y, &[1.0; 6]),
+                valid: pair_rows(valid, &[1.0, -1.0], &[1.0, 3.0]),
+            }
+        };
+        Problems::Folds(vec![fold(0..6, &[6, 7]), fold(2..8, &[0, 1])])
+    }
+
+    /// A matrix of n rows has 8 n^2 bytes. An SVM of a fold needs one of its rows beside the kernel matrix of all rows, an
+    /// SVM with rows left out four.
+    #[test]
+    fn as_many_svms_at_a_time_as_there_is_memory_for() {
+        let (all, each) = (8 * 64, 8 * 36);
+        let folds = two_folds();
+        assert_eq!(folds.count(), 2);
+        let at_once = |memory: u64| folds.at_once(8, memory);
+        assert_eq!([0, all, all + each, all + 2 * each - 1].map(at_once), [1; 4]);
+        assert_eq!([all + 2 * each, all + 7 * each].map(at_once), [2, 7]);
+        let y = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
+        let rows = pair_rows(&[0, 1, 2, 3, 4, 5], &y, &[1.0; 6]);
+        let left_out = Problems::LeaveOneOut(vec![rows.clone(), rows.clone(), rows]);
+        assert_eq!(left_out.count(), 3);
+        let at_once = |memory: u64| left_out.at_once(8, memory);
+        assert_eq!([all + 8 * each - 1, all + 8 * each, all + 12 * each].map(at_once), [1, 2, 3]);
+    }
+
+    /// By weight; an output of zero is on the side of the negative class.
+    #[test]
+    fn errors_are_shares_of_the_weight() {
+        let evaluation = |train_outputs, valid_outputs| Evaluation {
+            loss: 0.0,
+            d_metric: Vec::new(),
+            d_log_cost: 0.0,
+            svms: Vec::new(),
+            errors: None,
+            train_outputs,
+            valid_outputs,
+            residual: 0.0,
+        };
+        let right = vec![2.0, -0.5, 0.1, -3.0, 1.0, 0.0];
+        let one_wrong = vec![2.0, 0.5, 0.1, -3.0, 1.0, 0.0];
+        let valid = vec![vec![0.5, -0.5], vec![-0.5, 0.5]];
+        let of_folds = evaluation(vec![right.clone(), one_wrong.clone()], valid);
+        assert_eq!(two_folds().errors(&of_folds), (1.0 / 12.0, 4.0 / 8.0));
+        let y = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
+        let rows = pair_rows(&[0, 1, 2, 3, 4, 5], &y, &[1.0, 2.0, 1.0, 1.0, 1.0, 2.0]);
+        let left_out = Problems::LeaveOneOut(vec![rows]);
+        let measured = left_out.measured(evaluation(vec![right], vec![one_wrong]));
+        assert_eq!(left_out.errors(&measured), (0.0, 0.25));
+    }
+
+    /// Of a hold-out division the second part validates the first; else each fold is validated by SVMs of all others.
+    #[test]
+    fn folds_are_validated_in_turn_unless_rows_are_held_out() {
+        let class = [0, 1, 2, 0, 1, 2];
+        let folds = vec![LabelledRows::default(); 3];
+        let problems = |trained: usize, count: usize| {
+            let rows = FoldRows { class: &class, classes: 3, trained, folds: &folds[..count] };
+            let parts = |p: Problem| (p.classes, p.train, p.valid);
+            rows.problems().into_iter().map(parts).collect::<Vec<_>>()
+        };
+        let pairs = [(0, 1), (0, 2), (1, 2)];
+        let held_out = pairs.map(|pair| (pair, vec![true, false], vec![false, true]));
+        assert_eq!(problems(3, 2), held_out);
+        let in_turn: Vec<_> = (0..3)
+            .flat_map(|fold| {
+                let valid: Vec<bool> = (0..3).map(|f| f == fold).collect();
+                let train: Vec<bool> = (0..3).map(|f| f != fold).collect();
+                pairs.map(|pair| (pair, train.clone(), valid.clone()))
+            })
+            .collect();
+        assert_eq!(problems(6, 3), in_turn);
+    }
+
+    /// The weights of the Laplacian kernel would have a kink at zero, so that their logarithms are what is learned; the
+    /// gradient in theta is that of the loss at what theta stands for.
+    #[test]
+    fn the_gradient_in_theta_follows_from_that_in_l_and_c() {
+        for (kernel, form, logarithms) in [
+            (Kernel::Gaussian, Form::Sphere, true),
+            (Kernel::Laplacian, Form::Sphere, true),
+            (Kernel::Laplacian, Form::Diagonal, true),
+            (Kernel::Gaussian, Form::Diagonal, false),
+            (Kernel::Exponential, Form::Diagonal, false),
+            (Kernel::Gaussian, Form::Full, false),
+        ] {
+            let values: Vec<f64> = (0..form.len(2)).map(|k| 0.4 + 0.3 * k as f64).collect();
+            let params = Svml { kernel, ..Svml::default() };
+            let variables = Variables::new(Metric::new(form, 2, values).unwrap(), &params);
+            let what = format!("{kernel} {form}");
+            assert_eq!(variables.logarithms, logarithms, "{what}");
+            // Some function of L and log C with a derivative that is known.
+            let factor = |k: usize| 1.5 - 0.7 * k as f64;
+            let value = |theta: &[f64]| {
+                let (metric, cost) = variables.decode(theta).unwrap();
+                let of_l = metric.values().iter().enumerate().map(|(k, v)| factor(k) * v * v);
+                of_l.sum::<f64>() + 3.0 * cost.ln()
+            };
+            let theta = variables.start(7.0);
+            let (metric, _) = variables.decode(&theta).unwrap();
+            let d_metric: Vec<f64> =
+                metric.values().iter().enumerate().map(|(k, v)| 2.0 * factor(k) * v).collect();
+            let mut gradient = vec![0.0; theta.len()];
+            variables.encode(&metric, &d_metric, &theta, 3.0, &mut gradient);
+            for k in 0..theta.len() {
+                let moved = |by: f64| {
+                    let mut theta = theta.clone();
+                    theta[k] += by;
+                    value(&theta)
+                };
+                let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+                assert!((gradient[k] - slope).abs() < 1e-8, "{what}, {k}: {} {slope}", gradient[k]);
+            }
+        }
+    }
+
+    /// Neither a C that is held nor one at the end of its range has a derivative.
+    #[test]
+    fn a_cost_that_cannot_move_has_no_slope() {
+        let start = Metric::new(Form::Sphere, 2, vec![0.3]).unwrap();
+        let slope = |learn_cost: bool, log_cost: f64| {
+            let params = Svml { learn_cost, ..Svml::default() };
+            let variables = Variables::new(start.clone(), &params);
+            let mut out = [0.0; 2];
+            variables.encode(&start, &[0.0], &[0.0, log_cost], 5.0, &mut out);
+            out[1]
+        };
+        assert_eq!(slope(true, 1.0), 5.0);
+        assert_eq!(slope(false, 1.0), 0.0);
+        assert_eq!(slope(true, COST_RANGE.0.ln() - 1e-9), 0.0);
+        assert_eq!(slope(true, COST_RANGE.1.ln() + 1e-9), 0.0);
+    }
+
+    /// The principal components of columns that do not vary are zero, and have no size to measure by.
+    #[test]
+    fn a_start_of_zero_is_measured_as_it_is() {
+        let variables = variables(Form::Full, &[0.0; 4]);
+        let (metric, _) = variables.decode(&[0.5, 0.0, -1.0, 2.0, 0.0]).unwrap();
+        assert_eq!(metric.values(), [0.5, 0.0, -1.0, 2.0]);
+        let mut derivative = [0.0; 4];
+        let value = variables.regularise(&metric, &mut derivative);
+        assert!((value - 0.3 * 5.25).abs() < 1e-15, "{value}");
+    }
+
+    /// A line search may have gone on from the point that it returns: that point is the last one then, and what it was.
+    #[test]
+    fn the_last_point_is_the_one_that_was_gone_to() {
+        let x = Matrix::from_fn(8, 2, |i, k| ((i * 5 + k * 3) as f64 * 0.9).sin());
+        let rows =
+            FoldRows { class: &[0, 1, 0, 1, 0, 1, 0, 1], classes: 2, trained: 8, folds: &[] };
+        let initial = Metric::new(Form::Diagonal, 2, vec![0.8, 0.5]).unwrap();
+        let (params, watch) = (Svml::default(), Watch::default());
+        let mut loss =
+            ValidationLoss::new(&x, &rows, two_folds(), initial, &params, &watch).unwrap();
+        let first = loss.theta(3.0);
+        let second: Vec<f64> = first.iter().map(|v| v + 0.2).collect();
+        let mut gradient = vec![0.0; 3];
+        let values = [&first, &second].map(|theta| loss.evaluate(theta, &mut gradient).unwrap());
+        assert!(values[0] != values[1]);
+        for (theta, value) in [(&first, values[0]), (&first, values[0]), (&second, values[1])] {
+            loss.go_to(theta).unwrap();
+            let point = loss.point().unwrap();
+            assert_eq!(&point.theta, theta);
+            assert!((point.evaluation.loss - value).abs() < 1e-12);
+        }
+        // Nothing is computed where it is already.
+        let before = loss.point().unwrap().evaluation.svms.clone();
+        loss.last.as_mut().unwrap().evaluation.loss = -1.0;
+        loss.go_to(&second).unwrap();
+        let point = loss.point().unwrap();
+        assert_eq!((point.evaluation.loss, &point.evaluation.svms), (-1.0, &before));
+    }
 }
