@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use svml::internals::kernel::Gram;
 use svml::internals::landmarks::{
     Answer, LandmarkKernel, LandmarkProblems, LandmarkSvms, Landmarks, LocalRows, Part, Problem,
     Question, Rows, Tree,
@@ -443,4 +446,162 @@ fn a_class_of_ten_rows_among_many() {
     let found = (0..140_000).filter(|&i| rare(i) && predicted[i] == 2).count();
     let wrongly = (0..140_000).filter(|&i| !rare(i) && predicted[i] == 2).count();
     assert!(found >= 9 && wrongly < 20, "{found} of 10, {wrongly} others");
+}
+
+/// The outputs of an SVM on landmarks at some rows.
+fn outputs(gram: &dyn Gram, svms: &LandmarkSvms<'_>, p: usize, rows: &[usize]) -> Vec<f64> {
+    let svm = svms.svm(p);
+    let sums = gram.multiply(rows, &svm.support, &svm.beta);
+    sums.into_iter().map(|sum| sum + svm.bias).collect()
+}
+
+/// Shares of the weight on the wrong side, counted from the outputs; and how far outputs still move on the rows inside of
+/// the margin, which is what the residual says.
+#[test]
+fn errors_and_the_residual_are_those_of_the_outputs() {
+    let (classes, cost) = (3, 2.0);
+    let (x, all) = rows(240, 3, classes);
+    let metric = metric(Form::Diagonal, 3);
+    let gram =
+        kernel::backend().gram(&x, 240, &metric, Kernel::Exponential, &Watch::default()).unwrap();
+    let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
+    let of = |tolerance: f64| {
+        let svms = svms(&x, &all, classes, 60, (Kernel::Exponential, &metric), 1 << 30);
+        let mut svms = svms.tolerance(tolerance);
+        svms.evaluate(cost, loss).unwrap();
+        svms
+    };
+    let (loose, exact) = (of(1e-3), of(1e-20));
+    assert!(exact.residual() < 1e-7, "{:e}", exact.residual());
+    let (folds, pairs) = (folds(&all), pairs(classes));
+    let (mut wrong, mut total, mut moved) = ([0.0; 2], [0.0; 2], 0.0f64);
+    for p in 0..loose.count() {
+        let (train, valid) = (p / pairs.len(), 1 - p / pairs.len());
+        for (part, fold) in [train, valid].into_iter().enumerate() {
+            let rows = folds[fold].of_pair(pairs[p % pairs.len()]);
+            let before = outputs(&*gram, &loose, p, &rows.index);
+            let after = outputs(&*gram, &exact, p, &rows.index);
+            let (mut square, mut inside) = (0.0, 0.0);
+            for i in 0..before.len() {
+                total[part] += rows.weight[i];
+                wrong[part] += if rows.y[i] * before[i] > 0.0 { 0.0 } else { rows.weight[i] };
+                if part == 0 && rows.y[i] * before[i] < 1.0 {
+                    square += rows.weight[i] * (after[i] - before[i]).powi(2);
+                    inside += rows.weight[i];
+                }
+            }
+            moved = moved.max((square / f64::max(inside, 1e-300)).sqrt());
+        }
+    }
+    let errors = loose.errors();
+    assert!((errors.0 - wrong[0] / total[0]).abs() < 1e-12, "{errors:?} {wrong:?}");
+    assert!((errors.1 - wrong[1] / total[1]).abs() < 1e-12, "{errors:?} {wrong:?}");
+    assert!(errors.0 > 0.0 && errors.1 > 0.0 && errors.0 < 0.5, "{errors:?}");
+    let residual = loose.residual();
+    assert!(moved > 1e-5 && moved < 1.2 * residual && residual < 5.0 * moved, "{moved} {residual}");
+}
+
+/// A fit that goes on puts SVMs where they were: the next evaluation has the same bits as if they had never been away.
+#[test]
+fn svms_go_back_to_where_they_were() {
+    let (x, all) = rows(200, 3, 3);
+    let (first, second) = (metric(Form::Diagonal, 3), metric(Form::Sphere, 3));
+    let second = Metric::isotropic(Form::Diagonal, 3, second.values()[0]).unwrap();
+    let loss = Loss { surrogate: Surrogate::Logistic, steepness: 2.0 };
+    let fresh = || svms(&x, &all, 3, 40, (Kernel::Gaussian, &first), 1 << 30);
+    let mut there = fresh();
+    there.evaluate(1.0, loss).unwrap();
+    let places = there.places();
+    there.set_metric(&second).unwrap();
+    let expected = there.evaluate(5.0, loss).unwrap();
+
+    let mut back = fresh();
+    assert!(back.go_back_to(&places));
+    assert_eq!(back.places(), places);
+    back.set_metric(&second).unwrap();
+    assert!(back.evaluate(5.0, loss).unwrap() == expected);
+
+    // Places of other SVMs change nothing.
+    let here = back.places();
+    let mut longer = places.clone();
+    longer[1].0.push(0.0);
+    for wrong in [&places[1..], &longer, &[]] {
+        assert!(!back.go_back_to(wrong));
+        assert_eq!(back.places(), here);
+    }
+}
+
+/// Rows that count the steps that they are asked about.
+struct Counting<'a>(LocalRows<'a>, &'a AtomicUsize);
+
+impl Rows for Counting<'_> {
+    fn ask(&self, kernel: Option<&LandmarkKernel>, question: &Question) -> svml::Result<Answer> {
+        self.1.fetch_add(usize::from(matches!(question, Question::Step { .. })), Ordering::Relaxed);
+        self.0.ask(kernel, question)
+    }
+}
+
+/// Newton's method needs a few steps, with one question each, and next to none from where it has ended.
+#[test]
+fn newtons_method_ends_after_a_few_steps() {
+    let (n, watch) = (120, Watch::default());
+    let (x, all) = rows(n, 2, 2);
+    let metric = Metric::isotropic(Form::Sphere, 2, 1.0).unwrap();
+    for kernel in [Kernel::Gaussian, Kernel::Exponential] {
+        for cost in [0.1, 3.0, 100.0] {
+            let steps = AtomicUsize::new(0);
+            let landmarks = Landmarks::choose(&x, &all.class, 2, n, &metric, &watch).unwrap();
+            let problems = Problem::of_pairs(2, &[true], &[false]);
+            let given = LandmarkProblems { kernel, metric: &metric, problems, guess: None };
+            let part = Part::of_folds(&x, std::slice::from_ref(&all), 2);
+            let rows = Counting(LocalRows::new(vec![part], 1 << 30, &watch), &steps);
+            let chosen = (x.select_rows(&landmarks.rows), landmarks);
+            let mut svms = LandmarkSvms::new(Box::new(rows), chosen, None, given, &watch).unwrap();
+            svms.train(cost).unwrap();
+            let first = steps.swap(0, Ordering::Relaxed);
+            svms.train(cost).unwrap();
+            let again = steps.swap(0, Ordering::Relaxed);
+            assert!((2..30).contains(&first) && again < 6, "{kernel} C={cost}: {first}, {again}");
+        }
+    }
+}
+
+/// More landmarks than a tile has rows, and rows of more than one block.
+#[test]
+fn gradients_of_many_landmarks_and_rows() {
+    let (x, all) = rows(2200, 2, 2);
+    let loss = Loss { surrogate: Surrogate::SquaredHinge, steepness: 1.0 };
+    let forms = [
+        (Kernel::Gaussian, Form::Full),
+        (Kernel::Exponential, Form::Full),
+        (Kernel::Exponential, Form::Diagonal),
+        (Kernel::Laplacian, Form::Diagonal),
+        (Kernel::Exponential, Form::Sphere),
+    ];
+    for (kernel, form) in forms {
+        let start = metric(form, 2);
+        let svms = svms(&x, &all, 2, 150, (kernel, &start), 1 << 30);
+        let mut svms = svms.tolerance(1e-20);
+        let mut at = |values: &[f64], cost: f64| {
+            svms.set_metric(&Metric::new(form, 2, values.to_vec()).unwrap()).unwrap();
+            svms.evaluate(cost, loss).unwrap()
+        };
+        let here = at(start.values(), 2.0);
+        let close = |found: f64, expected: f64| {
+            let off = (found - expected).abs();
+            assert!(off < 1e-5 * (1.0 + expected.abs()), "{kernel} {form}: {found} {expected}");
+        };
+        let h = 1e-5;
+        for k in 0..start.values().len() {
+            let mut moved = |by: f64| {
+                let mut values = start.values().to_vec();
+                values[k] += by;
+                at(&values, 2.0).loss
+            };
+            close(here.d_metric[k], (moved(h) - moved(-h)) / (2.0 * h));
+        }
+        let (up, down) = (2.0 * h.exp(), 2.0 * (-h).exp());
+        let slope = (at(start.values(), up).loss - at(start.values(), down).loss) / (2.0 * h);
+        close(here.d_log_cost, slope);
+    }
 }

@@ -158,3 +158,70 @@ pub fn matrix_of<'r>(rows: impl Iterator<Item = &'r DrawnRow>, d: usize) -> Matr
     let values: Vec<f64> = rows.flat_map(|row| row.values.iter().copied()).collect();
     Matrix::new(values.len() / d.max(1), d, values).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAN: f64 = f64::NAN;
+
+    /// Six rows of two classes, with gaps and a column of codes; one has no weight.
+    fn part(x: &Matrix) -> Part<'_> {
+        let x = std::borrow::Cow::Borrowed(x);
+        let weight = [1.0, 2.0, 0.5, 0.0, 1.5, 1.0];
+        Part::of_rows(x, (0, 0), &[0, 1, 0, 1, 0, 0], &weight, 2, &[false, true])
+    }
+
+    fn rows() -> Matrix {
+        Matrix::from_rows(&[
+            [1.0, 2.0],
+            [NAN, 0.0],
+            [3.0, 2.0],
+            [99.0, 9.0],
+            [-1.0, NAN],
+            [2.0, 0.0],
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn columns_are_known_without_their_gaps() {
+        let x = rows();
+        let columns = part(&x).columns();
+        assert_eq!((columns.rows, columns.weight), (vec![4, 1], vec![4.0, 2.0]));
+        assert_eq!((columns.low, columns.high), (vec![-1.0, 0.0], vec![3.0, 2.0]));
+        assert!(columns.codes[0].is_empty());
+        let weight = |code: f64| columns.codes[1].get(&code.to_bits()).copied();
+        assert_eq!([0.0, 2.0, 9.0].map(weight), [Some(3.0), Some(1.5), None]);
+    }
+
+    /// A gap counts as what it is filled with, or not at all where nothing fills it.
+    #[test]
+    fn moments_with_gaps_that_are_filled_or_not() {
+        let x = rows();
+        let sums = part(&x).moments(&[2.0, 1.0], &[0.5, 0.0], &[NAN, 4.0]);
+        // Column 0 in units of 2 from 0.5: 0 (weight 1), 1 (0.5), -1 (1.5), 0.5 (1). Column 1: 2, 0, 2, 4 and 0.
+        assert_eq!(sums[0], [4.0, 6.0]);
+        assert_eq!(sums[1], [0.5 - 1.5 + 0.5, 2.0 + 1.0 + 6.0]);
+        assert_eq!(sums[2], [0.5 + 1.5 + 0.25, 4.0 + 2.0 + 24.0]);
+    }
+
+    /// The rows with the smallest keys: two of four are the first two of all, and none or too many are no trouble.
+    #[test]
+    fn rows_are_drawn_by_their_keys() {
+        let x = rows();
+        let part = part(&x);
+        let all = part.draw(&[9, 9], &[], 5).of_class;
+        assert_eq!((all[0].len(), all[1].len()), (4, 1));
+        assert!(all[0].windows(2).all(|two| two[0].key < two[1].key));
+        let some = part.draw(&[2, 0], &[], 5).of_class;
+        assert_eq!(some[0], all[0][..2]);
+        assert!(some[1].is_empty());
+        let below = part.draw(&[9, 9], &[all[0][1].key, 0], 5).of_class;
+        assert_eq!(below[0], all[0][..2]);
+        for drawn in &all[0] {
+            let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&drawn.values), bits(x.row(drawn.at.1)));
+        }
+    }
+}

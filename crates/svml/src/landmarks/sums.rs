@@ -410,3 +410,313 @@ fn add_cross_product(triangle: &mut [f64], sign: f64, a: &Matrix) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::question::{Guess, Question, Setting};
+    use super::*;
+    use crate::data::LabelledRows;
+    use crate::loss::{Loss, Surrogate};
+    use crate::metric::{Form, Kernel, Metric};
+    use crate::svm::BinarySvm;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    const CLASSES: usize = 3;
+    /// More than a block has, and of each class more than a task has.
+    const ROWS: usize = 2300;
+    /// Of each class; those of a pair are more than a tile has.
+    const LANDMARKS: usize = 70;
+    const VALIDATION: Validation =
+        Validation { loss: Loss { surrogate: Surrogate::Logistic, steepness: 2.0 }, total: 123.0 };
+
+    /// Rows in three folds, with problems that train on some of the folds.
+    struct Case {
+        x: Matrix,
+        rows: LabelledRows,
+        fold: Vec<usize>,
+        kernel: LandmarkKernel,
+        /// K between rows and landmarks, from its definition.
+        k: Matrix,
+        /// The outputs of the guess of each pair.
+        guess: Option<Matrix>,
+    }
+
+    /// k = exp(-|x - z|) or exp(-|x - z|^2) for a metric that is a multiple of the identity.
+    fn entry(kernel: Kernel, scale: f64, x: &[f64], z: &[f64]) -> f64 {
+        let sq: f64 = x.iter().zip(z).map(|(x, z)| (scale * (x - z)).powi(2)).sum();
+        if kernel == Kernel::Gaussian { (-sq).exp() } else { (-sq.sqrt()).exp() }
+    }
+
+    impl Case {
+        fn new(kernel: Kernel, guessed: bool) -> Self {
+            let mut rng = ChaCha8Rng::seed_from_u64(17);
+            let x = Matrix::from_fn(ROWS, 3, |_, _| rng.random_range(-2.0..2.0));
+            let class: Vec<usize> = (0..ROWS).map(|_| rng.random_range(0..CLASSES)).collect();
+            let weight: Vec<f64> = (0..ROWS).map(|_| rng.random_range(0.2..3.0)).collect();
+            let fold: Vec<usize> = (0..ROWS).map(|_| rng.random_range(0..3)).collect();
+            let of_class = |c: usize| (0..ROWS).filter(|&i| class[i] == c).collect::<Vec<_>>();
+            let chosen: Vec<usize> =
+                (0..CLASSES).flat_map(|c| of_class(c).into_iter().take(LANDMARKS)).collect();
+            let problems = [
+                Problem::of_pairs(CLASSES, &[true, true, false], &[false, false, true]),
+                Problem::of_pairs(CLASSES, &[false, true, false], &[true, false, false]),
+            ];
+            let svms: Vec<BinarySvm> = (0..CLASSES)
+                .map(|_| BinarySvm {
+                    support: vec![0, 1, 2, 5, 40, 41, 42, 43],
+                    beta: (0..8).map(|_| rng.random_range(-2.0..2.0)).collect(),
+                    bias: rng.random_range(-0.5..0.5),
+                })
+                .collect();
+            // The SVM of a pair has rows of its two classes only.
+            let pairs = crate::data::pairs(CLASSES);
+            let svms: Vec<BinarySvm> = (svms.into_iter().zip(&pairs))
+                .map(|(svm, pair)| {
+                    let terms = svm.support.iter().zip(&svm.beta);
+                    let (support, beta) =
+                        terms.filter(|(i, _)| class[**i] == pair.0 || class[**i] == pair.1).unzip();
+                    BinarySvm { support, beta, bias: svm.bias }
+                })
+                .collect();
+            let sphere = |scale: f64| Metric::isotropic(Form::Sphere, 3, scale).unwrap();
+            let outputs = Matrix::from_fn(ROWS, CLASSES, |i, p| {
+                let terms = svms[p].support.iter().zip(&svms[p].beta);
+                let sum: f64 = terms
+                    .map(|(&j, beta)| beta * entry(Kernel::Gaussian, 0.6, x.row(i), x.row(j)))
+                    .sum();
+                sum + svms[p].bias
+            });
+            let guess = Guess::new(&svms, (&x, &class, CLASSES), Kernel::Gaussian, &sphere(0.6));
+            let setting = Setting {
+                id: 1,
+                preparation: None,
+                kernel,
+                landmarks: x.select_rows(&chosen),
+                starts: (0..=CLASSES).map(|c| c * LANDMARKS).collect(),
+                problems: problems.concat(),
+                guess: guessed.then_some(guess),
+            };
+            let scale = if kernel == Kernel::Gaussian { 2.0 } else { 0.9 };
+            let k = Matrix::from_fn(ROWS, chosen.len(), |i, j| {
+                entry(kernel, scale, x.row(i), x.row(chosen[j]))
+            });
+            let kernel = LandmarkKernel::new(setting, sphere(scale), &Watch::default()).unwrap();
+            let rows = LabelledRows { index: (0..ROWS).collect(), class, weight };
+            Self { x, rows, fold, kernel, k, guess: guessed.then_some(outputs) }
+        }
+
+        fn part(&self) -> Part<'_> {
+            let fold = |f: usize| {
+                let chosen: Vec<usize> = (0..ROWS).filter(|&i| self.fold[i] == f).collect();
+                LabelledRows {
+                    class: chosen.iter().map(|&i| self.rows.class[i]).collect(),
+                    weight: chosen.iter().map(|&i| self.rows.weight[i]).collect(),
+                    index: chosen,
+                }
+            };
+            Part::of_folds(&self.x, &[fold(0), fold(1), fold(2)], CLASSES)
+        }
+
+        fn problems(&self) -> &[Problem] {
+            &self.kernel.setting.problems
+        }
+
+        /// Coefficients for each problem.
+        fn points(&self, number: u64, guessed: bool) -> Vec<Point> {
+            let mut rng = ChaCha8Rng::seed_from_u64(number);
+            let mut theta = || (0..=2 * LANDMARKS).map(|_| rng.random_range(-0.4..0.4)).collect();
+            self.problems().iter().map(|_| Point { number, theta: theta(), guessed }).collect()
+        }
+
+        fn ask(&self, part: &Part<'_>, question: &Question, keep: usize) -> Vec<Vec<f64>> {
+            part.answer(Some(&self.kernel), question, keep, &Watch::default()).unwrap().sums()
+        }
+
+        /// For each row of a problem: its fold, label and weight, [k, 1], and its output.
+        fn each_row(
+            &self,
+            problem: &Problem,
+            theta: &[f64],
+            mut each: impl FnMut(usize, f64, f64, &[f64], f64),
+        ) {
+            let columns: Vec<usize> =
+                PairColumns::of(&self.kernel.setting, problem).iter().collect();
+            for i in 0..ROWS {
+                let y = match self.rows.class[i] {
+                    class if class == problem.classes.1 => 1.0,
+                    class if class == problem.classes.0 => -1.0,
+                    _ => continue,
+                };
+                let mut k: Vec<f64> = columns.iter().map(|&j| self.k[(i, j)]).collect();
+                k.push(1.0);
+                let f = k.iter().zip(theta).map(|(k, t)| k * t).sum();
+                each(i, y, self.rows.weight[i], &k, f);
+            }
+        }
+
+        /// Whether a row is inside of the margin at a point.
+        fn is_inside(&self, problem: &Problem, point: &Point, i: usize, y: f64, f: f64) -> bool {
+            match &self.guess {
+                Some(guess) if point.guessed => y * guess[(i, problem.pair)] < 1.0,
+                _ => y * f < 1.0,
+            }
+        }
+
+        /// The upper triangle of sum w [k, 1] [k, 1]' over the rows inside of the margin, in terms of w for a smooth kernel.
+        fn triangle(&self, problem: &Problem, point: &Point) -> Vec<f64> {
+            let len = point.theta.len();
+            let mut sum = Matrix::zeros(len, len);
+            self.each_row(problem, &point.theta, |i, y, weight, k, f| {
+                if problem.train[self.fold[i]] && self.is_inside(problem, point, i, y, f) {
+                    let mut k = k.to_vec();
+                    if let Some(root) = self.kernel.root(problem) {
+                        root.solve_lower(&mut k[..len - 1]);
+                    }
+                    for a in 0..len {
+                        (a..len).for_each(|b| sum[(a, b)] += weight * k[a] * k[b]);
+                    }
+                }
+            });
+            (0..len).flat_map(|a| sum.row(a)[a..].to_vec()).collect()
+        }
+
+        /// Compares the sums at a point, but for the triangle, with those over all rows.
+        fn check(&self, problem: &Problem, point: &Point, found: &StepSums, validated: bool) {
+            let len = point.theta.len();
+            let (mut hinge, mut inside, mut loss, mut wrong) = (0.0, 0.0, 0.0, (0.0, 0.0));
+            let (mut gradient, mut valid) = (vec![0.0; len], vec![0.0; len]);
+            self.each_row(problem, &point.theta, |i, y, weight, k, f| {
+                let misplaced = if y * f > 0.0 { 0.0 } else { weight };
+                if problem.train[self.fold[i]] {
+                    wrong.0 += misplaced;
+                    if self.is_inside(problem, point, i, y, f) {
+                        hinge += 0.5 * weight * (1.0 - y * f).powi(2);
+                        inside += weight;
+                        (0..len).for_each(|a| gradient[a] += weight * (f - y) * k[a]);
+                    }
+                }
+                if problem.valid[self.fold[i]] && validated {
+                    let (value, slope) = VALIDATION.loss.value_and_slope(y * f);
+                    loss += weight * value / VALIDATION.total;
+                    wrong.1 += misplaced;
+                    let g = weight * y * slope / VALIDATION.total;
+                    (0..len).for_each(|a| valid[a] += g * k[a]);
+                }
+            });
+            near(&[found.hinge(), found.weight()], &[hinge, inside], "hinge and weight");
+            near(&[found.loss()], &[loss], "validation loss");
+            near(&[found.wrong().0, found.wrong().1], &[wrong.0, wrong.1], "wrong side");
+            near(found.gradient(), &gradient, "gradient");
+            near(found.valid(), &valid, "derivative of the validation loss");
+        }
+    }
+
+    #[track_caller]
+    fn near(found: &[f64], expected: &[f64], what: &str) {
+        assert_eq!(found.len(), expected.len(), "{what}");
+        let size = expected.iter().fold(1.0f64, |size, v| size.max(v.abs()));
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-9 * size, "{what}: {found} for {expected}");
+        }
+    }
+
+    /// From nothing, and by what has changed since a point whose rows the part knows or has forgotten.
+    #[test]
+    fn sums_of_a_step_are_those_over_all_rows() {
+        for kernel in [Kernel::Gaussian, Kernel::Exponential] {
+            let case = Case::new(kernel, false);
+            let (first, second) = (case.points(1, false), case.points(2, false));
+            let part = case.part();
+            let points = first.iter().map(|at| Some((at.clone(), None))).collect();
+            let question = Question::Step { validation: None, points };
+            let triangles: Vec<Vec<f64>> = (case.problems().iter().zip(&first))
+                .map(|(problem, at)| case.triangle(problem, at))
+                .collect();
+            let sums = case.ask(&part, &question, 1);
+            for (((problem, at), sums), triangle) in
+                case.problems().iter().zip(&first).zip(sums).zip(&triangles)
+            {
+                let sums = StepSums::of(sums, at.theta.len());
+                case.check(problem, at, &sums, false);
+                near(sums.triangle(), triangle, "sum of outer products");
+            }
+            // All but one ask again.
+            let both = second.iter().zip(&first).enumerate();
+            let points: Vec<_> = both
+                .map(|(p, (at, before))| (p != 2).then(|| (at.clone(), Some(before.clone()))))
+                .collect();
+            let question = Question::Step { validation: Some(VALIDATION), points };
+            for part in [&part, &case.part()] {
+                let mut sums = case.ask(part, &question, 0).into_iter();
+                for (p, (problem, at)) in case.problems().iter().zip(&second).enumerate() {
+                    if p == 2 {
+                        continue;
+                    }
+                    let sums = StepSums::of(sums.next().unwrap(), at.theta.len());
+                    case.check(problem, at, &sums, true);
+                    let now = case.triangle(problem, at);
+                    let changed: Vec<f64> =
+                        now.iter().zip(&triangles[p]).map(|(now, before)| now - before).collect();
+                    near(sums.triangle(), &changed, "change of the sum of outer products");
+                }
+                assert!(sums.next().is_none());
+            }
+        }
+    }
+
+    /// Where another SVM says which rows are likely to be inside of the margin, the sums are over those.
+    #[test]
+    fn a_guess_says_which_rows_are_inside() {
+        let case = Case::new(Kernel::Exponential, true);
+        let (first, second) = (case.points(3, true), case.points(4, false));
+        let ask = |part: &Part<'_>, at: &[Point], before: Option<&[Point]>| {
+            let before = |p: usize| before.map(|before| before[p].clone());
+            let points = at.iter().enumerate().map(|(p, at)| Some((at.clone(), before(p))));
+            let question = Question::Step { validation: None, points: points.collect() };
+            case.ask(part, &question, usize::MAX)
+        };
+        let kept = case.part();
+        for (p, sums) in ask(&kept, &first, None).into_iter().enumerate() {
+            let (problem, at) = (&case.problems()[p], &first[p]);
+            let sums = StepSums::of(sums, at.theta.len());
+            case.check(problem, at, &sums, false);
+            near(sums.triangle(), &case.triangle(problem, at), "sum of outer products");
+        }
+        for part in [&kept, &case.part()] {
+            for (p, sums) in ask(part, &second, Some(&first)).into_iter().enumerate() {
+                let (problem, at) = (&case.problems()[p], &second[p]);
+                let sums = StepSums::of(sums, at.theta.len());
+                case.check(problem, at, &sums, false);
+                let (now, before) = (case.triangle(problem, at), case.triangle(problem, &first[p]));
+                let changed: Vec<f64> = now.iter().zip(before).map(|(a, b)| a - b).collect();
+                near(sums.triangle(), &changed, "change of the sum of outer products");
+            }
+        }
+    }
+
+    /// Half of the way from one point to another, a quarter of it, and so on.
+    #[test]
+    fn hinge_losses_along_a_way() {
+        let case = Case::new(Kernel::Gaussian, false);
+        let (from, to) = (case.points(5, false), case.points(6, false));
+        let way = |p: usize| (p != 1).then(|| (from[p].theta.clone(), to[p].theta.clone()));
+        let ways = (0..case.problems().len()).map(way).collect();
+        let mut found = case.ask(&case.part(), &Question::Shares { ways }, 0).into_iter();
+        for (p, problem) in case.problems().iter().enumerate().filter(|(p, _)| *p != 1) {
+            let mut expected = vec![0.0; SHARES];
+            for (s, sum) in expected.iter_mut().enumerate() {
+                let share = 0.5f64.powi(s as i32 + 1);
+                let both = from[p].theta.iter().zip(&to[p].theta);
+                let theta: Vec<f64> = both.map(|(a, b)| (1.0 - share) * a + share * b).collect();
+                case.each_row(problem, &theta, |i, y, weight, _, f| {
+                    if problem.train[case.fold[i]] {
+                        *sum += 0.5 * weight * (1.0 - y * f).max(0.0).powi(2);
+                    }
+                });
+            }
+            near(&found.next().unwrap(), &expected, "hinge losses");
+        }
+        assert!(found.next().is_none());
+    }
+}
