@@ -607,4 +607,29 @@ mod tests {
         assert!(Metric::new(Form::Full, 3, vec![0.0; 8]).is_err());
         assert!(Metric::new(Form::Diagonal, 2, vec![1.0, f64::NAN]).is_err());
     }
+
+    /// Distances grow by the factor that a metric is scaled by, and L'GL is the product of three matrices.
+    #[test]
+    fn scaled_metrics_and_products_around_a_matrix() {
+        let d = 3;
+        let g = Matrix::from_fn(d, d, |i, j| 1.0 + (i * 3 + j * j) as f64);
+        let (a, b) = ([0.5, -1.0, 2.0], [1.5, 0.25, -0.5]);
+        for form in [Form::Sphere, Form::Diagonal, Form::Full] {
+            let values = (0..form.len(d)).map(|k| 0.3 + 0.4 * k as f64).collect();
+            let metric = Metric::new(form, d, values).unwrap();
+            let far = metric.scaled(2.5).unwrap();
+            assert_eq!(far.form(), form);
+            let (near, far) = (metric.distance(&a, &b).unwrap(), far.distance(&a, &b).unwrap());
+            assert!((far - 2.5 * near).abs() < 1e-14, "{form}: {near} {far}");
+            let (l, around) = (metric.components(), metric.around(g.clone()));
+            for i in 0..d {
+                for k in 0..d {
+                    let terms = (0..d).flat_map(|r| (0..d).map(move |s| (r, s)));
+                    let expected: f64 = terms.map(|(r, s)| l[(r, i)] * g[(r, s)] * l[(s, k)]).sum();
+                    let off = (around[(i, k)] - expected).abs();
+                    assert!(off < 1e-12 * expected.abs(), "{form}: {} {expected}", around[(i, k)]);
+                }
+            }
+        }
+    }
 }

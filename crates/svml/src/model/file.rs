@@ -701,3 +701,49 @@ fn read(mut reader: impl Read, length: Option<u64>, path: &Path) -> Result<Model
 pub(super) fn save(model: &Model, path: &Path) -> Result<()> {
     files::write_atomically(path, &to_bytes(model)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message is cut after so many characters, and says so only then.
+    #[test]
+    fn only_what_is_too_long_is_cut() {
+        for sign in ["a", "\u{e4}"] {
+            let message = |count: usize| match bad(sign.repeat(count)) {
+                Error::ModelFile(message) => message,
+                error => error.to_string(),
+            };
+            assert_eq!(message(LONGEST_MESSAGE), sign.repeat(LONGEST_MESSAGE));
+            assert_eq!(message(LONGEST_MESSAGE + 1), sign.repeat(LONGEST_MESSAGE) + "...");
+        }
+    }
+
+    /// Bytes without end that are counted.
+    struct Endless<'a>(&'a mut u64, Vec<u8>);
+
+    impl Read for Endless<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let at = usize::try_from(*self.0).unwrap();
+            let known = self.1.get(at..).unwrap_or_default();
+            let count = out.len().min(known.len().max(1));
+            out[..count].fill(b' ');
+            let known = &known[..count.min(known.len())];
+            out[..known.len()].copy_from_slice(known);
+            *self.0 += count as u64;
+            Ok(count)
+        }
+    }
+
+    /// A file that grows while it is read is read to one byte beyond its length, which tells.
+    #[test]
+    fn a_file_that_grows_is_not_read_to_its_end() {
+        let mut start = MAGIC.to_vec();
+        start.extend(LATEST.to_le_bytes());
+        start.extend(10u64.to_le_bytes());
+        let mut count = 0;
+        let error = read(Endless(&mut count, start), Some(500), Path::new("m")).unwrap_err();
+        assert!(error.to_string().contains("it grew while it was read"), "{error}");
+        assert_eq!(count, 501);
+    }
+}
