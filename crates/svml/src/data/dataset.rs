@@ -550,4 +550,22 @@ mod tests {
         let given = ReadOptions { format: Some(Format::Libsvm), ..options };
         assert!(Dataset::from_reader("1,2\n3,4\n".as_bytes(), &given).is_err());
     }
+
+    #[test]
+    fn arrays_that_are_no_table_are_refused() {
+        let wide = Dataset::new(Matrix::zeros(1, MAX_COLUMNS + 1), &["a"]).unwrap_err().to_string();
+        assert!(wide.contains("100001 columns, more than 100000"), "{wide}");
+        for label in ["", " ", "NaN", "nan"] {
+            let error = Dataset::new(Matrix::zeros(2, 1), &["a", label]).unwrap_err().to_string();
+            assert!(error.contains("row 2") && error.contains("not a class label"), "{error}");
+        }
+    }
+
+    #[test]
+    fn rows_without_gaps_stay_when_others_are_dropped() {
+        let data =
+            Dataset::new(Matrix::from_fn(4, 2, |i, k| (i + k) as f64), &[0, 1, 0, 1]).unwrap();
+        let kept = data.clone().with_missing(Missing::Drop).unwrap();
+        assert_eq!((kept.x(), kept.y()), (data.x(), data.y()));
+    }
 }

@@ -974,4 +974,103 @@ mod tests {
         let empty = Summary::of(&Frame::new(true)).unwrap();
         assert!(Schema::of_summary(&empty, "y", Categories::Auto, Missing::Refuse).is_err());
     }
+
+    #[test]
+    fn columns_without_a_name_are_named_by_their_place() {
+        let mut frame = Frame::new(true);
+        frame.push_numbers("size", vec![1.0, 2.0]).unwrap();
+        frame.push_numbers("  ", vec![3.0, 4.0]).unwrap();
+        let schema = schema_of(&frame, Categories::Auto, Missing::Refuse).unwrap();
+        assert_eq!(schema.encoded_names(), ["size", "x2"]);
+        // A target without a name still has one.
+        let summary = Summary::of(&frame).unwrap();
+        let unnamed = Schema::of_summary(&summary, " ", Categories::Auto, Missing::Refuse).unwrap();
+        assert_eq!(unnamed.target().name, "_");
+        unnamed.validate().unwrap();
+    }
+
+    #[test]
+    fn tables_of_too_many_columns_are_refused() {
+        let mut frame = Frame::new(false);
+        for _ in 0..MAX_COLUMNS {
+            frame.push_numbers("", Vec::new()).unwrap();
+        }
+        let error = frame.push_numbers("", Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("100001") && error.contains("100000 or fewer"), "{error}");
+    }
+
+    /// Parts of a table without names have none together, and what is a category in one part is one in all.
+    #[test]
+    fn parts_of_unnamed_tables_and_of_categories() {
+        let part = |numbers: &[f64]| {
+            let mut frame = Frame::new(false);
+            frame.push_numbers("", numbers.to_vec()).unwrap();
+            Summary::of(&frame).unwrap()
+        };
+        let (a, b) = (part(&[1.0]), part(&[2.0, 3.0]));
+        let merged = a.clone().merge(b).unwrap();
+        assert_eq!(merged, part(&[1.0, 2.0, 3.0]));
+        assert_eq!(merged.names().collect::<Vec<_>>(), ["x1"]);
+        let mut two = Frame::new(false);
+        two.push_numbers("", vec![1.0]).unwrap();
+        two.push_numbers("", vec![1.0]).unwrap();
+        let error = a.merge(Summary::of(&two).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("columns of a part of the table"), "{error}");
+        // Numbers with one slip are mistyped, unless they are said to be categories.
+        let categories = |cells: &[&str]| {
+            let mut frame = Frame::new(true);
+            let cells: Vec<Option<&str>> = cells.iter().map(|&cell| Some(cell)).collect();
+            let (codes, texts) = coded(&cells);
+            frame.push_categories("c", codes, texts).unwrap();
+            Summary::of(&frame).unwrap()
+        };
+        let all = categories(&["1", "2", "3", "4", "5", "oops"]);
+        assert_eq!(all.mistyped(), []);
+        assert_eq!(
+            categories(&["1", "2", "3"]).merge(categories(&["4", "5", "oops"])).unwrap(),
+            all
+        );
+    }
+
+    /// The first error of a column is named, wherever it is; what other columns do with missing or unknown values is no error.
+    #[test]
+    fn the_error_that_is_named_is_one() {
+        let rows = 3 * BLOCK;
+        let mut train = Frame::new(true);
+        train.push_texts("hot", vec![0, 1], vec!["a".into(), "b".into()]).unwrap();
+        train.push_numbers("n", vec![1.0, 2.0]).unwrap();
+        let (codes, texts): (Vec<i32>, Vec<String>) =
+            (0..40).map(|k| (k % 30, format!("t{}", k % 30))).unzip();
+        let mut coded = Frame::new(true);
+        coded.push_texts("code", codes, texts[..30].to_vec()).unwrap();
+        coded.push_numbers("n", vec![1.0; 40]).unwrap();
+        let schemas = [(&train, "hot"), (&coded, "code")].map(|(frame, name)| {
+            (schema_of(frame, Categories::Auto, Missing::Impute).unwrap(), name)
+        });
+        for (schema, name) in schemas {
+            let mut new = Frame::new(true);
+            // Missing, then unknown.
+            let of = |row: usize| if row == 0 { -1 } else { 0 };
+            new.push_texts(name, (0..rows).map(of).collect(), vec!["new".into()]).unwrap();
+            // The only text that is no number is in the first block.
+            let number = |row: usize| if row == 5 { 1 } else { 0 };
+            let texts = vec!["1.5".into(), "oops".into()];
+            new.push_texts("n", (0..rows).map(number).collect(), texts).unwrap();
+            let error = schema.encode(&new).unwrap_err().to_string();
+            assert!(error.starts_with("row 6, column n: 'oops' is not a number"), "{error}");
+        }
+    }
+
+    #[test]
+    fn texts_with_decimal_commas_are_numbers_in_new_rows_too() {
+        let mut train = Frame::new(true);
+        train.push_numbers("n", vec![1.0, 2.0]).unwrap();
+        let schema = schema_of(&train, Categories::Auto, Missing::Refuse).unwrap();
+        let x = schema.encode(&texts("n", &[Some("1,5"), Some("2")])).unwrap();
+        assert_eq!(x.as_slice(), [1.5, 2.0]);
+        assert_eq!(schema.encode(&texts("n", &[Some("3"), Some("0.5")])).unwrap()[(1, 0)], 0.5);
+        assert!(schema.encode(&texts("n", &[Some("1,5"), Some("2.5")])).is_err());
+        let none = schema.encode(&Frame::new(true)).unwrap_err().to_string();
+        assert!(none.contains("'n'"), "{none}");
+    }
 }

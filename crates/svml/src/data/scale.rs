@@ -311,4 +311,54 @@ mod tests {
             assert!(out[(2, 0)] > out[(1, 0)] && out[(1, 0)] > out[(0, 0)], "{unit:e}");
         }
     }
+
+    /// What is found from sums over rows that lie elsewhere is what is found from the rows: with gaps, constant columns,
+    /// and columns of zeros or of nothing.
+    #[test]
+    fn sums_give_the_scaler_of_the_rows() {
+        let x = Matrix::from_rows(&[
+            [1.0, 5.0, 2.0, 0.0, NAN, 1.0],
+            [3.0, 5.0, 0.0, 0.0, NAN, NAN],
+            [NAN, 5.0, 2.0, 0.0, NAN, 1.0],
+            [-4.0, NAN, 2.0, NAN, NAN, 0.0],
+        ])
+        .unwrap();
+        let kinds = [
+            Encoded::Number,
+            Encoded::Number,
+            Encoded::Code,
+            Encoded::Number,
+            Encoded::Number,
+            Encoded::Code,
+        ];
+        let weight = [1.0, 2.0, 0.5, 1.5];
+        let end = |k: usize, worst: f64, of: fn(f64, f64) -> f64| x.col(k).fold(worst, of);
+        let low: Vec<f64> = (0..6).map(|k| end(k, f64::INFINITY, f64::min)).collect();
+        let high: Vec<f64> = (0..6).map(|k| end(k, f64::NEG_INFINITY, f64::max)).collect();
+        let moments = |unit: &[f64], centre: &[f64], fill: &[f64]| {
+            let mut sums = vec![vec![0.0; 6]; 3];
+            for (row, w) in x.iter_rows().zip(weight) {
+                for (k, &value) in row.iter().enumerate() {
+                    let value = if value.is_nan() { fill[k] } else { value };
+                    if !value.is_nan() {
+                        let value = value / unit[k] - centre[k];
+                        sums[0][k] += w;
+                        sums[1][k] += w * value;
+                        sums[2][k] += w * value * value;
+                    }
+                }
+            }
+            Ok(sums)
+        };
+        let frequent = [None, None, Some(2.0), None, None, Some(1.0)];
+        let found = Scaler::of_sums((&low, &high), &frequent, &kinds, moments).unwrap();
+        let expected = Scaler::fit(&x, &weight, &kinds);
+        let parts = |s: &Scaler| [&s.fill, &s.mean, &s.scale, &s.low, &s.high].map(Vec::clone);
+        for (found, expected) in
+            parts(&found).iter().flatten().zip(parts(&expected).iter().flatten())
+        {
+            assert!((found - expected).abs() < 1e-14, "{found} for {expected}");
+        }
+        assert_eq!(found.constant().collect::<Vec<_>>(), [1, 3, 4]);
+    }
 }

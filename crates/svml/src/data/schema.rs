@@ -397,4 +397,21 @@ mod tests {
             "more than 100000",
         );
     }
+
+    #[test]
+    fn cells_of_gaps_and_of_rows_that_end_early() {
+        let schema = example();
+        assert_eq!(schema.cells(&[1.5, 0.0, 1.0, 0.0]), ["1.5", "red", "blue"]);
+        assert_eq!(schema.cells(&[f64::NAN, 0.0, 0.0, 7.0]), ["missing", "other", "other"]);
+        assert_eq!(schema.cells(&[1.5, f64::NAN]), ["1.5"]);
+        assert_eq!(schema.cells(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn schemas_of_too_many_columns_are_refused() {
+        let mut schema = example();
+        schema.columns = vec![column("n", Kind::Number); MAX_COLUMNS + 1];
+        let error = schema.validate().unwrap_err().to_string();
+        assert!(error.contains("100001, more than 100000"), "{error}");
+    }
 }

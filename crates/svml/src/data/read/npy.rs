@@ -582,4 +582,27 @@ mod tests {
             let _ = plain(&file[..at]);
         }
     }
+
+    #[test]
+    fn arrays_without_labels_or_with_too_many_columns() {
+        let items = f8(&[1.0, f64::NAN, 2.0, f64::NAN]);
+        let options = ReadOptions { missing: Missing::Drop, ..ReadOptions::default() };
+        let error = read(&Input::of_bytes(&array("<f8", false, "(2, 2)", &items)), &options);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("with a class label"), "{error}");
+        let wide = array("|u1", false, "(1, 100002)", &vec![1; 100_002]);
+        assert!(message(&wide).contains("100002 columns, more than 100000"), "{}", message(&wide));
+        // A truth value has one byte.
+        assert!(plain(&array("<b2", false, "(1, 2)", &[0; 4])).is_err());
+    }
+
+    /// A column that is neither used nor the target is passed over.
+    #[test]
+    fn columns_may_be_left_out_of_an_array() {
+        let items = f8(&[1.0, 7.0, 0.0, 2.0, 8.0, 1.0]);
+        let options = ReadOptions { drop: vec!["x1".to_owned()], ..ReadOptions::default() };
+        let data =
+            read(&Input::of_bytes(&array("<f8", false, "(2, 3)", &items)), &options).unwrap();
+        assert_eq!((data.x().as_slice(), data.y()), (&[7.0, 8.0][..], &[0, 1][..]));
+    }
 }

@@ -517,4 +517,31 @@ mod tests {
         assert!(!bound(1 << 14) && bound((1 << 14) + 1));
         assert!(check_dense(usize::MAX, usize::MAX).is_err());
     }
+
+    /// A reader that fails with these kinds of errors before it goes on.
+    struct Failing(Vec<std::io::ErrorKind>, &'static [u8]);
+
+    impl Read for Failing {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            match self.0.pop() {
+                Some(kind) => Err(kind.into()),
+                None => self.1.read(out),
+            }
+        }
+    }
+
+    /// A call that was interrupted is made again; any other failure names where it was.
+    #[test]
+    fn failures_of_a_reader() {
+        use std::io::ErrorKind::{Interrupted, UnexpectedEof};
+        let read = |kinds: &[std::io::ErrorKind]| {
+            bytes(Failing(kinds.to_vec(), b"1,2\n"), Path::new("there"))
+        };
+        assert_eq!(read(&[Interrupted, Interrupted]).unwrap(), b"1,2\n");
+        let error = read(&[UnexpectedEof]).unwrap_err();
+        assert!(matches!(&error, Error::Io { path, .. } if path == Path::new("there")), "{error}");
+        assert!(check_size(MAX_INPUT_BYTES, Path::new("there")).is_ok());
+        let error = check_size(MAX_INPUT_BYTES + 1, Path::new("there")).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { .. }) && error.to_string().contains("there"));
+    }
 }
