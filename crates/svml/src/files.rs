@@ -549,4 +549,37 @@ mod tests {
         assert_eq!(fs::read(&second).unwrap(), b"2");
         assert_eq!(entries(&folder), ["first", "second"]);
     }
+
+    /// The superuser writes a file of another user in that user's name.
+    #[cfg(unix)]
+    #[test]
+    #[allow(clippy::print_stderr)]
+    fn the_owner_of_a_file_stays_its_owner() {
+        use std::os::unix::fs::{MetadataExt, chown};
+        let path = folder("owner").join("file");
+        fs::write(&path, "old").unwrap();
+        if chown(&path, Some(12_345), Some(12_345)).is_err() {
+            eprintln!("skipped: only the superuser may give files away");
+            return;
+        }
+        write_atomically(&path, b"new").unwrap();
+        let there = fs::metadata(&path).unwrap();
+        assert_eq!((there.uid(), there.gid()), (12_345, 12_345));
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    /// What is no file is written to as it is, and a folder that is named like a temporary file stays.
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_written_to_and_folders_stay() {
+        write_atomically(Path::new("/dev/null"), b"new").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let folder = folder("device");
+        let name = ".svml.0000000000000001.tmp";
+        fs::create_dir(folder.join(name)).unwrap();
+        write_atomically(&folder.join("file"), b"new").unwrap();
+        assert_eq!(entries(&folder), [name, "file"]);
+        let below = refusal(&folder.join("file/below"));
+        assert!(!below.is_empty());
+    }
 }

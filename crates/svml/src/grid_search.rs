@@ -255,4 +255,12 @@ mod tests {
             assert!((a - b).abs() < 1e-12);
         }
     }
+
+    /// An SVM on all rows takes eight times as long as one on half of them.
+    #[test]
+    fn the_time_for_all_rows_follows_from_that_of_a_part() {
+        let width = Duration::from_secs(6);
+        assert_eq!(after(width, &[1.0, 2.0, 3.0], 1), Duration::from_secs(16));
+        assert_eq!(after(width, &[1.0, 2.0, 3.0], 5), Duration::from_secs(2));
+    }
 }

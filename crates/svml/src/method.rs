@@ -730,4 +730,29 @@ mod tests {
         assert!(error.contains("memory_limit") && error.contains("bounds"), "{error}");
         assert!(method.set("folds", "many").is_err());
     }
+
+    /// Learners are equal if name and parameters are; text that names several is none.
+    #[test]
+    fn learners_are_told_apart_by_name_and_parameters() {
+        let of = |text: &str| text.parse::<Method>().unwrap();
+        assert_ne!(of("nca+none"), of("lmnn+none"));
+        assert_ne!(of("nca:rank=1+none"), of("nca:rank=2+none"));
+        for bad in [r#"{}"#, r#"{"nca": {}, "lmnn": {}}"#] {
+            let error = serde_json::from_str::<AnyLearner>(bad).unwrap_err().to_string();
+            assert!(error.contains("an object of one name"), "{error}");
+        }
+        // Of pairs, and of a program of one's own.
+        for (name, parameters) in [("itml_pairs", "{}"), ("mine", r#"{"a": 1}"#)] {
+            let text = format!("{{\"{name}\": {parameters}}}");
+            assert_eq!(serde_json::from_str::<AnyLearner>(&text).unwrap().name(), name);
+        }
+    }
+
+    #[test]
+    fn steps_of_each_form_that_is_tried() {
+        let of = |text: &str| text.parse::<Method>().unwrap().max_steps();
+        assert_eq!(of("svml:max_iterations=7"), (7, 3));
+        assert_eq!(of("svml:diagonal,max_iterations=7"), (7, 1));
+        assert_eq!(of("euclidean").0, 0);
+    }
 }

@@ -554,4 +554,43 @@ mod tests {
         let mut nan = function(|_: &[f64], _: &mut [f64]| f64::NAN);
         assert!(minimise(Optimiser::Lbfgs, &mut nan, &mut vec![0.0], LIMITS).is_err());
     }
+
+    /// A direction along which the function does not fall leads nowhere.
+    #[test]
+    fn no_step_is_found_where_nothing_falls() {
+        for slope in [0.0, 1.0, f64::NAN, f64::NEG_INFINITY] {
+            let mut square = function(|x: &[f64], g: &mut [f64]| {
+                g[0] = 2.0 * x[0];
+                x[0] * x[0]
+            });
+            let line = Line { origin: &[1.0], value: 1.0, slope, direction: vec![1.0] };
+            assert!(search(&mut square, &line, 0.5).unwrap().is_none(), "{slope}");
+            assert_eq!(square.evaluations, 0);
+        }
+        // Where no parabola has a minimum the middle is tried.
+        let straight = |t: f64| Sample { t, value: -t, slope: -1.0 };
+        assert_eq!(interpolate(straight(0.0), straight(2.0)), 1.0);
+    }
+
+    /// Another objective from where the one before led to: both methods find its minimum.
+    #[test]
+    fn going_on_with_another_objective() {
+        for optimiser in BOTH {
+            let bowl = |centre: f64| {
+                function(move |x: &[f64], g: &mut [f64]| {
+                    (0..2).for_each(|k| g[k] = 2.0 * (k + 1) as f64 * (x[k] - centre));
+                    (0..2).map(|k| (k + 1) as f64 * (x[k] - centre).powi(2)).sum()
+                })
+            };
+            let mut first = bowl(1.0);
+            let mut minimiser =
+                Minimiser::new(optimiser, &mut first, vec![3.0, -2.0], LIMITS).unwrap();
+            while minimiser.advance(&mut first).unwrap().is_none() {}
+            let mut second = bowl(-4.0);
+            minimiser.go_on_with(&mut second, LIMITS).unwrap();
+            while minimiser.advance(&mut second).unwrap().is_none() {}
+            let x = minimiser.accepted().x;
+            assert!(x.iter().all(|x| (x + 4.0).abs() < 1e-6), "{optimiser:?}: {x:?}");
+        }
+    }
 }

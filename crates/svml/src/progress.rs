@@ -194,4 +194,13 @@ mod tests {
         // A step of no length starts nothing new here.
         assert_eq!(at(&mut progress, 7, 0.0), "learning, step 7, 2 h 0 min so far");
     }
+
+    #[test]
+    fn one_form_is_learned_on_halves_and_on_all_rows() {
+        let method: Method = "svml:sphere".parse().unwrap();
+        let mut progress = Progress::new(&method);
+        let mut at = |iteration, half| progress.at(&step(iteration, 0.0, half, 2.0)).doing();
+        assert_eq!(at(0, true), "learning on halves of the rows, step 0");
+        assert_eq!(at(1, false), "learning, step 0");
+    }
 }

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use svml::learners::{Init, Itml, Lmnn, Nca, Pca};
-use svml::{AnyLearner, Error, Generator, GridSearch, Method, Model, Svml, cross_validate};
+use svml::{
+    AnyLearner, Dataset, Error, Generator, GridSearch, Matrix, Method, Model, Svml, cross_validate,
+};
 
 fn all() -> [AnyLearner; 5] {
     let line = Nca { rank: Some(1), init: Init::Identity, ..Nca::default() };
@@ -174,4 +176,25 @@ fn cross_validation_predicts_every_row_once_and_adds_up() {
     for folds in [0, 1, 121] {
         assert!(cross_validate(&data, GridSearch::default(), folds).is_err());
     }
+}
+
+/// Models are equal if all of their parts are; each of them may differ alone.
+#[test]
+fn models_that_differ_in_one_part() {
+    let data = Generator { rows: 60, noise: 1, ..Generator::default() }.generate().unwrap().data;
+    let fit =
+        |data: &Dataset, text: &str| Model::fit(data, text.parse::<Method>().unwrap()).unwrap();
+    let model = fit(&data, "knn:k=3");
+    assert_eq!(model, fit(&data, "knn:k=3"));
+    // Other names of the classes, other units of the columns, another metric, another vote.
+    let renamed = data.clone().with_class_names(vec!["no".into(), "yes".into()]).unwrap();
+    assert_ne!(model, fit(&renamed, "knn:k=3"));
+    let labels: Vec<&str> = data.y().iter().map(|&y| data.classes()[y].as_str()).collect();
+    let doubled = Matrix::from_fn(60, data.columns(), |i, k| 2.0 * data.x()[(i, k)]);
+    assert_ne!(model, fit(&Dataset::new(doubled, &labels).unwrap(), "knn:k=3"));
+    assert_ne!(model, fit(&data, "pca:rank=2+knn:k=3"));
+    assert_ne!(model, fit(&data, "knn:k=5"));
+    let fewer = data.x().clone();
+    let fewer = Matrix::from_fn(60, 1, |i, k| fewer[(i, k)]);
+    assert_ne!(model, fit(&Dataset::new(fewer, &labels).unwrap(), "knn:k=3"));
 }

@@ -799,4 +799,66 @@ mod tests {
         assert!(map.decided.is_empty() && map.strength.is_empty() && map.decision.is_none());
         assert!(map.background.is_none() && !map.margins);
     }
+
+    /// A metric of one direction: rows are spread out across it, and the colours depend on the direction alone, as the model
+    /// decides there.
+    #[test]
+    fn one_direction_is_spread_out() {
+        let x = Matrix::from_fn(60, 1, |i, _| (i as f64 * 0.77).sin() * 3.0);
+        let class: Vec<usize> = (0..60).map(|i| usize::from(x[(i, 0)].abs() > 1.5)).collect();
+        let data = Dataset::new(x, &class).unwrap();
+        let model = Model::fit(&data, Svml::default()).unwrap();
+        let map = Map::new(&model, data.x(), None).unwrap();
+        assert!(map.flat && map.exact);
+        let rows = map.decided.len() / map.columns;
+        for k in 0..map.columns {
+            let column: Vec<usize> = (0..rows).map(|r| map.decided[r * map.columns + k]).collect();
+            assert!(column.iter().all(|c| *c == column[0]), "{k}");
+        }
+        let predicted = model.predict(data.x()).unwrap();
+        let cells = map.points.iter().map(|point| cell(&map, point));
+        let agree = cells.zip(predicted).filter(|(k, p)| k.is_none_or(|k| map.decided[k] == *p));
+        // A row is not quite where the nearest point of the grid is.
+        assert!(agree.count() >= 57);
+        assert!(map.points.iter().any(|p| (p.y - map.points[0].y).abs() > 0.1));
+    }
+
+    /// Of directions that are asked for, the second may change no distance while others do.
+    #[test]
+    fn a_direction_that_does_not_count_is_spread_out_too() {
+        let x = Matrix::from_fn(60, 3, |i, k| ((i * (k + 3)) as f64 * 0.77).sin());
+        let class: Vec<usize> = (0..60).map(|i| usize::from(x[(i, 0)] + x[(i, 1)] > 0.0)).collect();
+        let data = Dataset::new(x, &class).unwrap();
+        let model = Model::fit(&data, Svml { form: Form::Rank(2).into(), ..Svml::default() });
+        let map = Map::along(&model.unwrap(), data.x(), None, [0, 2]).unwrap();
+        assert!(map.flat && !map.exact && map.decision.is_some());
+    }
+
+    /// A row with a gap is a support vector if it is one once the gap is filled; of many rows some are drawn.
+    #[test]
+    fn rows_with_gaps_and_many_rows() {
+        let x = Matrix::from_fn(50, 2, |i, k| match (i, k) {
+            (i, 1) if i % 9 == 0 => f64::NAN,
+            _ => ((i * (k + 2)) as f64 * 0.9).sin(),
+        });
+        let class: Vec<usize> = (0..50).map(|i| usize::from(x[(i, 0)] > 0.2)).collect();
+        let data = Dataset::new(x, &class).unwrap().with_missing(crate::data::Missing::Impute);
+        let data = data.unwrap();
+        let model = Model::fit(&data, Svml::default()).unwrap();
+        let map = Map::new(&model, data.x(), None).unwrap();
+        for (row, point) in map.points.iter().enumerate() {
+            assert_eq!(point.support, model.support_rows().contains(&row), "row {row}");
+        }
+        let many: Vec<usize> = (0..4000).map(|i| i % 50).collect();
+        let map = Map::new(&model, &data.x().select_rows(&many), None).unwrap();
+        assert!(map.points.len() <= SHOWN && map.rows == 4000);
+        let note = format!("{} of 4000 rows are drawn", map.points.len());
+        assert!(map.note().contains(&note), "{}", map.note());
+    }
+
+    #[test]
+    fn long_names_without_words_are_cut_anywhere() {
+        let name = shorten(&"x".repeat(3 * NAME));
+        assert!(name.chars().count() <= NAME + 1 && name.contains('\u{2026}'), "{name}");
+    }
 }

@@ -78,4 +78,15 @@ mod tests {
         // Of a PCA no two columns are apart; the mean is of spheres and a diagonal.
         assert!(!MetricMatrix::new(&model).is_diagonal() && MetricMatrix::new(&mean).is_diagonal());
     }
+
+    /// One feature has no others that it could act with.
+    #[test]
+    fn a_single_feature_is_no_diagonal() {
+        let data =
+            Generator { rows: 40, noise: 1, ..Generator::default() }.generate().unwrap().data;
+        let params = Svml { form: crate::metric::Form::Diagonal.into(), ..Svml::default() };
+        let model = Model::fit(&data, params).unwrap();
+        assert!(MetricMatrix::most_relevant(&model, 2).is_diagonal());
+        assert!(!MetricMatrix::most_relevant(&model, 1).is_diagonal());
+    }
 }

@@ -468,4 +468,25 @@ mod tests {
         let same = data.x().select_rows(&[3; 20]);
         assert!(plane(&model, &same, None).unwrap().is_none());
     }
+
+    #[test]
+    fn a_plane_needs_two_directions() {
+        let first = vec![1.0, 2.0, 3.0];
+        assert!(orthonormal(first.clone(), first.iter().map(|v| -2.0 * v).collect()).is_none());
+        assert!(orthonormal(vec![0.0; 3], first.clone()).is_none());
+        let plane = orthonormal(first, vec![0.0, 1.0, 0.0]).unwrap();
+        let [p, q, r] = [(0, 0), (0, 1), (1, 1)].map(|(a, b)| dot(plane.row(a), plane.row(b)));
+        assert!((p - 1.0).abs() + q.abs() + (r - 1.0).abs() < 1e-14);
+        // Neither two rows nor a metric of one direction have one; few rows that differ do.
+        let data = rows(|a, _| usize::from(a > 0.0));
+        let model = Model::fit(&data, one(Form::Diagonal)).unwrap();
+        assert!(plane_of(&model, &data.x().select_rows(&[0, 1])).is_none());
+        assert!(plane_of(&model, &data.x().select_rows(&[0, 1, 2, 3])).is_some());
+        let single = Model::fit(&data, one(Form::Rank(1))).unwrap();
+        assert!(plane_of(&single, data.x()).is_none());
+    }
+
+    fn plane_of(model: &Model, x: &Matrix) -> Option<Matrix> {
+        plane(model, x, None).unwrap()
+    }
 }

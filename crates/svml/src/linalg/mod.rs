@@ -268,4 +268,18 @@ mod tests {
             assert!((ax - rhs).abs() < 1e-14);
         }
     }
+
+    #[test]
+    fn eigenvalues_of_nothing_and_of_more_than_time_allows() {
+        let (values, vectors) = symmetric_eigen(&Matrix::empty()).unwrap();
+        assert!(values.is_empty() && vectors.rows() == 0);
+        // A thousand rows take longer than a few milliseconds, and nothing could end it in between.
+        let large = Matrix::from_fn(LONG + 1, LONG + 1, |i, j| if i == j { 2.0 } else { 1e-3 });
+        let soon = Instant::now() + std::time::Duration::from_millis(20);
+        let watch = Watch { deadline: Some(soon), ..Watch::default() };
+        assert!(matches!(symmetric_eigen_in_time(&large, &watch), Err(crate::Error::Interrupted)));
+        let small = Matrix::from_rows(&[[2.0, 1.0], [1.0, 2.0]]).unwrap();
+        let (values, _) = symmetric_eigen_in_time(&small, &Watch::default()).unwrap().unwrap();
+        assert!((values[0] - 3.0).abs() + (values[1] - 1.0).abs() < 1e-14);
+    }
 }

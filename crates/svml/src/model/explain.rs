@@ -564,4 +564,16 @@ mod tests {
         assert_eq!(exponential_integral(0.0, [0.0, 1.0]), 0.0);
         assert_eq!(gaussian_integral(1e300, [0.0, 1.0]), 0.0);
     }
+
+    /// Where the kernel is zero to all digits, or a range is empty, there is nothing to integrate.
+    #[test]
+    fn integrals_of_nothing_are_zero() {
+        assert_eq!(exponential_integral(0.0, [-1.0, 1.0]), 0.0);
+        assert_eq!(exponential_integral(EXPONENT_END, [-1.0, 1.0]), 0.0);
+        assert_eq!(gaussian_integral(EXPONENT_END, [-1.0, 1.0]), 0.0);
+        assert_eq!(gaussian_integral(0.5, [0.3, 0.3]), 0.0);
+        assert!(
+            gaussian_integral(0.5, [0.0, 1.0]) < 0.0 && exponential_integral(0.5, [0.0, 1.0]) < 0.0
+        );
+    }
 }

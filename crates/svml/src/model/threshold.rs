@@ -278,4 +278,20 @@ mod tests {
         let three = Model::fit(&three, "knn".parse::<crate::Method>().unwrap()).unwrap();
         assert!(three.threshold(None, 0.5).unwrap_err().to_string().contains("this model has 3"));
     }
+
+    /// Between neighbouring numbers there is no middle, and labels must be there for all rows.
+    #[test]
+    fn thresholds_between_neighbours_and_labels_that_are_missing() {
+        let low = 0.4f64;
+        let at =
+            Goal::F1.best(&[low, low.next_up(), low, low.next_up()], &[false, true, false, true]);
+        assert_eq!(at, low.next_up());
+        let data = Generator { rows: 60, ..Generator::default() }.generate().unwrap().data;
+        let model = crate::Model::fit(&data, Svml::default()).unwrap();
+        let labels: Vec<&str> = data.y().iter().map(|&y| data.classes()[y].as_str()).collect();
+        let best = model.best_threshold(data.x(), &labels, None, Goal::F1).unwrap();
+        assert!((0.0..=1.0).contains(&best.at), "{best:?}");
+        let error = model.best_threshold(data.x(), &labels[1..], None, Goal::F1).unwrap_err();
+        assert!(error.to_string().contains("labels, one for each row"), "{error}");
+    }
 }
