@@ -565,4 +565,54 @@ mod tests {
         assert_eq!(positions(&[1, 3, 5, 9], &[0, 3, 4, 9, 11]), [1, 3]);
         assert_eq!(positions(&[1, 3], &[]), [0; 0]);
     }
+
+    /// [A 1; 1' 0] [x; t] = [rhs; last] with A = K_SS + diag(1/C_i), by multiplying it out.
+    #[test]
+    fn bordered_systems_are_solved() {
+        with_rings(60, |problem| {
+            let solution = solve(problem, None).unwrap();
+            let Trained { svm, ridge, .. } = &solution.trained;
+            let rhs: Vec<f64> = (0..svm.support.len()).map(|i| (i as f64 * 1.3).sin()).collect();
+            for last in [0.0, 2.5, -1.0] {
+                let mut x = rhs.clone();
+                let t = solution.solve_bordered(&mut x, last);
+                let product = problem.gram.multiply(&svm.support, &svm.support, &x);
+                for i in 0..x.len() {
+                    let found = product[i] + ridge[i] * x[i] + t;
+                    assert!((found - rhs[i]).abs() < 1e-8, "row {i}: {found} {}", rhs[i]);
+                }
+                assert!((x.iter().sum::<f64>() - last).abs() < 1e-8);
+            }
+        });
+    }
+
+    /// Where no other row enters or leaves the support set, they are what training without the row gives; without its only
+    /// row nothing is left.
+    #[test]
+    fn outputs_of_rows_that_are_left_out() {
+        with_rings(60, |problem| {
+            let solution = solve(problem, None).unwrap();
+            let all: Vec<usize> = (0..60).collect();
+            let found = solution.leave_one_out_outputs(problem.rows, problem.y, &all);
+            let support = &solution.trained.svm.support;
+            let mut compared = [0, 0];
+            for out in 0..60 {
+                let rows: Vec<usize> = (0..60).filter(|&i| i != out).collect();
+                let of = |values: &[f64]| rows.iter().map(|&i| values[i]).collect::<Vec<_>>();
+                let (y, cost) = (of(problem.y), of(problem.cost));
+                let rest = Problem { rows: &rows, y: &y, cost: &cost, ..*problem };
+                let svm = solve(&rest, None).unwrap().trained.svm;
+                let stays: Vec<usize> = support.iter().copied().filter(|&i| i != out).collect();
+                if svm.support == stays {
+                    compared[usize::from(support.contains(&out))] += 1;
+                    let h = problem.gram.multiply(&[out], &svm.support, &svm.beta)[0] + svm.bias;
+                    assert!((found[out] - h).abs() < 1e-7, "row {out}: {} {h}", found[out]);
+                }
+            }
+            assert!(compared[0] > 5 && compared[1] > 2, "{compared:?}");
+            let alone = Problem { rows: &[7], y: &[1.0], cost: &[2.0], ..*problem };
+            let solution = solve(&alone, None).unwrap();
+            assert_eq!(solution.leave_one_out_outputs(&[7], &[1.0], &[0]), [0.0]);
+        });
+    }
 }
