@@ -139,7 +139,7 @@ fn write_entries(text: &mut String, row: &[f64]) {
 mod tests {
     use super::*;
     use crate::data::{Dataset, Generator};
-    use crate::{ClassWeight, Form, GridSearch, Svml};
+    use crate::{ClassWeight, Form, GridSearch, Metric, Svml};
 
     /// What LIBSVM computes from the text, by its own rules: one value for each pair.
     fn decision_values(text: &str, z: &[f64]) -> Vec<f64> {
@@ -288,5 +288,23 @@ mod tests {
         let data = Dataset::from_libsvm(text.as_bytes(), &Default::default()).unwrap();
         assert_eq!(data.x(), &x);
         assert_eq!(data.classes(), ["-1", "3"]);
+    }
+
+    /// A column so wide that one end of its range is no number is left out like one without weight: no end that is written
+    /// is anything but a number.
+    #[test]
+    fn ranges_have_no_infinite_ends() {
+        let data = Generator { rows: 40, ..Default::default() }.generate().unwrap().data;
+        let form = Form::Diagonal.into();
+        let mut model = Model::fit(&data, Svml { form, ..Svml::default() }).unwrap();
+        let mut values = model.metric.values().to_vec();
+        values[..2].fill(1.0);
+        model.metric = Metric::new(Form::Diagonal, values.len(), values).unwrap();
+        (model.scaler.mean[0], model.scaler.scale[0]) = (-1e300, f64::MAX);
+        (model.scaler.mean[1], model.scaler.scale[1]) = (1e300, f64::MAX);
+        let range = model.to_libsvm(false).unwrap().range.unwrap();
+        let lines: Vec<&str> = range.lines().skip(2).collect();
+        assert_eq!(lines[..2], ["1 0e0 0e0", "2 0e0 0e0"]);
+        assert!(!range.contains("inf"), "{range}");
     }
 }
