@@ -242,7 +242,7 @@ GROUPS = {
     ),
     "model file": (
         ["model/file.rs", "model/libsvm.rs"],
-        [("lib", ["model::libsvm"]), ("model_files", []), ("model_files_hostile", [])],
+        [("lib", ["model::libsvm", "model::file"]), ("model_files", []), ("model_files_hostile", [])],
     ),
     "metric and probabilities": (
         ["metric.rs", "calibrate.rs"],
@@ -275,6 +275,18 @@ EXPLAINED = {
         "the curvature, by which only the number of steps to the same zero changes",
     ("calibrate.rs", "< is > in temperature", "newton < high"):
         "bisection in place of Newton's step, to the same zero",
+    ("calibrate.rs", "+= is -= in temperature", "curvature += "):
+        "bisection in place of Newton's step, to the same zero",
+    ("svm.rs", "< is <= in towards", "t < 1e-12"):
+        "the share of the way is a power of two, which this bound is not",
+    ("kernel/dense/mod.rs", "* is + in sign_differences", "Vec::with_capacity"):
+        "how much memory is asked for at first, with the same values",
+    ("landmarks/newton.rs", "+ is * in factored", "attempt + 1 < JITTERS"):
+        "after the last attempt the error is the same but for the pivot and the ridge that it names",
+    ("landmarks/sums.rs", "< is <= in inside", "self.y * f() < 1.0"):
+        "a row exactly on the margin has a slack of zero, so that only the way to the same optimum may change",
+    ("data/read/delimiter.rs", "no ! in wrong_quote", "matches!(c, "):
+        "the first end of a line within a record is on the first line of the record as well",
 }  # fmt: skip
 
 
