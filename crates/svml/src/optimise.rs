@@ -131,7 +131,8 @@ impl Minimiser {
     pub fn go_on_with(&mut self, objective: &mut dyn Objective, limits: Limits) -> Result<()> {
         self.value = objective.evaluate(&self.x, &mut self.gradient)?;
         (self.limits, self.searches, self.converged, self.step_length) = (limits, 0, false, 0.0);
-        if self.optimiser() == Optimiser::ConjugateGradients {
+        // Steepest descent, too, is that of the objective before.
+        if self.directions.steepest || self.optimiser() == Optimiser::ConjugateGradients {
             self.directions = Directions::new(self.optimiser(), limits.first_step, &self.gradient);
         }
         Ok(())
