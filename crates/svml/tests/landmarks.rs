@@ -229,6 +229,9 @@ fn a_model_on_landmarks_is_a_model() {
     let landmarks = model.report().landmarks.unwrap();
     assert_eq!((landmarks.learned, landmarks.in_model), (100, Some(100)));
     assert_eq!(exact.report().landmarks, None);
+    let shown = model.to_string();
+    assert!(shown.contains("landmarks or support vectors"), "{shown}");
+    assert!(exact.to_string().contains(" support vectors\n"), "{exact}");
     for member in model.members() {
         let used = member.beta().as_slice().iter().filter(|beta| **beta != 0.0).count();
         assert!(used <= 100, "{used}");
@@ -254,6 +257,9 @@ fn one_form_without_cross_fitting_has_probabilities() {
     let params = Svml { form: Form::Diagonal.into(), cross_fit: false, ..params(80) };
     let model = Model::fit(&train, params).unwrap();
     assert!(model.report().honest.is_none());
+    assert!(
+        model.to_string().contains(", one SVM, ") && model.to_string().contains(" landmarks\n")
+    );
     let labels: Vec<&str> = test.y().iter().map(|&y| test.classes()[y].as_str()).collect();
     let measures = model.measure(test.x(), &labels).unwrap();
     assert!(measures.log_loss.unwrap() < 0.6, "{measures:?}");

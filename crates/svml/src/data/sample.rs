@@ -277,3 +277,22 @@ pub struct PairRows {
 pub fn pairs(classes: usize) -> Vec<(usize, usize)> {
     (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_without_rows_or_with_odd_weights_are_refused() {
+        let x = Matrix::from_fn(3, 2, |i, k| (i + k) as f64);
+        let of = |weight: [f64; 3]| Sample::new(&x, &[0, 1, 0], &weight, 2).map(|_| ());
+        assert!(of([1.0, 2.0, 0.5]).is_ok());
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let error = of([1.0, bad, 1.0]).unwrap_err().to_string();
+            assert!(error.contains("positive weights"), "{bad}: {error}");
+        }
+        let none = Matrix::zeros(0, 2);
+        let error = Sample::new(&none, &[], &[], 2).map(|_| ()).unwrap_err();
+        assert!(matches!(error, Error::NoRows(_)), "{error}");
+    }
+}

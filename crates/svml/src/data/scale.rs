@@ -317,8 +317,8 @@ mod tests {
     #[test]
     fn sums_give_the_scaler_of_the_rows() {
         let x = Matrix::from_rows(&[
-            [1.0, 5.0, 2.0, 0.0, NAN, 1.0],
-            [3.0, 5.0, 0.0, 0.0, NAN, NAN],
+            [1.0, 5.0, 2.0, 0.0, NAN, NAN],
+            [3.0, 5.0, 0.0, 0.0, NAN, 0.0],
             [NAN, 5.0, 2.0, 0.0, NAN, 1.0],
             [-4.0, NAN, 2.0, NAN, NAN, 0.0],
         ])
@@ -350,7 +350,7 @@ mod tests {
             }
             Ok(sums)
         };
-        let frequent = [None, None, Some(2.0), None, None, Some(1.0)];
+        let frequent = [None, None, Some(2.0), None, None, Some(0.0)];
         let found = Scaler::of_sums((&low, &high), &frequent, &kinds, moments).unwrap();
         let expected = Scaler::fit(&x, &weight, &kinds);
         let parts = |s: &Scaler| [&s.fill, &s.mean, &s.scale, &s.low, &s.high].map(Vec::clone);

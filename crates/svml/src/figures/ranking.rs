@@ -291,4 +291,24 @@ mod tests {
         assert!(Roc::new(&model, test.x(), &names[1..], None).is_err());
         assert!(Roc::new(&model, test.x(), &names, Some("zebra")).is_err());
     }
+
+    #[test]
+    fn curves_need_rows_of_the_class_and_of_others() {
+        let of = |model: &Model, test: &Dataset, keep: &dyn Fn(usize) -> bool| {
+            let rows: Vec<usize> = (0..150).filter(|&i| keep(test.y()[i])).collect();
+            let own = labels(test);
+            let some: Vec<&str> = rows.iter().map(|&i| own[i]).collect();
+            let roc = Roc::new(model, &test.x().select_rows(&rows), &some, None);
+            roc.map(|roc| roc.curves.len()).map_err(|error| error.to_string())
+        };
+        let (two, test) = model(2);
+        let error = of(&two, &test, &|class| class == 0).unwrap_err();
+        assert!(error.contains("no row is of the class"), "{error}");
+        let error = of(&two, &test, &|class| class == 1).unwrap_err();
+        assert!(error.contains("every row is of the class"), "{error}");
+        // Of three classes the one without rows has no curve.
+        let (three, test) = model(3);
+        assert_eq!(of(&three, &test, &|_| true), Ok(3));
+        assert_eq!(of(&three, &test, &|class| class != 1), Ok(2));
+    }
 }

@@ -238,4 +238,15 @@ mod tests {
         }
         assert_eq!((relevance.values[3], relevance.high[3]), (0.0, 0.0));
     }
+
+    #[test]
+    fn what_does_not_vary_or_weigh_has_no_share() {
+        let of = |values: [f64; 2], variances: [f64; 2]| {
+            let form = crate::metric::Form::Diagonal;
+            shares(&Metric::new(form, 2, values.to_vec()).unwrap(), &variances)
+        };
+        assert_eq!(of([2.0, 2.0], [1.0, 1.0]), [0.5, 0.5]);
+        assert_eq!(of([1.0, 3.0], [1.0, 0.0]), [1.0, 0.0]);
+        assert_eq!(of([0.0, 0.0], [1.0, 1.0]), [0.0, 0.0]);
+    }
 }

@@ -214,11 +214,12 @@ mod tests {
         let all = part.draw(&[9, 9], &[], 5).of_class;
         assert_eq!((all[0].len(), all[1].len()), (4, 1));
         assert!(all[0].windows(2).all(|two| two[0].key < two[1].key));
+        let places = |rows: &[DrawnRow]| rows.iter().map(|row| row.at).collect::<Vec<_>>();
         let some = part.draw(&[2, 0], &[], 5).of_class;
-        assert_eq!(some[0], all[0][..2]);
+        assert_eq!(places(&some[0]), places(&all[0][..2]));
         assert!(some[1].is_empty());
         let below = part.draw(&[9, 9], &[all[0][1].key, 0], 5).of_class;
-        assert_eq!(below[0], all[0][..2]);
+        assert_eq!(places(&below[0]), places(&all[0][..2]));
         for drawn in &all[0] {
             let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&drawn.values), bits(x.row(drawn.at.1)));

@@ -1244,4 +1244,14 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn decision_values_of_several_classes() {
+        let truth = [0, 1, 2, 0];
+        let h = Matrix::from_fn(4, 3, |i, c| f64::from(u8::from(truth[i] == c)));
+        let of = |h: &Matrix| Measures::of(&names(3), &truth, &truth, Scores::Decision(h), 0);
+        assert_eq!(of(&h).unwrap().value(Measure::Auc), Some(1.0));
+        let error = of(&Matrix::zeros(4, 4)).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("columns of scores"), "{error}");
+    }
 }

@@ -590,4 +590,14 @@ mod tests {
         assert_eq!(plain("1,a\n2,a\n").unwrap().classes(), ["a"]);
         assert_eq!(plain("1,a\n2,b\n3,c\n").unwrap().classes().len(), 3);
     }
+
+    #[test]
+    fn of_many_columns_that_are_left_out_some_are_named() {
+        let row = |i: usize| {
+            (0..12).map(|k| format!("n{k}_{i},")).collect::<String>() + ["a\n", "b\n"][i % 2]
+        };
+        let text: String = (0..40).map(row).collect();
+        let said = message(&text, &ReadOptions::default());
+        assert!(said.contains("nothing to learn from") && said.contains(", ..."), "{said}");
+    }
 }

@@ -487,4 +487,10 @@ mod tests {
         assert!(read_new("1 2:1 1:1\n", 1).is_err());
         assert!(matches!(read_new("", 1), Err(Error::NoRows(_))));
     }
+
+    #[test]
+    fn zeros_may_be_written_out() {
+        let data = plain("1 1:0 2:3\n-1 1:2 2:0.0\n").unwrap();
+        assert_eq!(data.x().as_slice(), [0.0, 3.0, 2.0, 0.0]);
+    }
 }

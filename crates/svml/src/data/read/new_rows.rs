@@ -509,4 +509,20 @@ mod tests {
         let error = new(&hostile, "1,2\n").unwrap_err();
         assert!(matches!(error, Error::ModelFile(_)));
     }
+
+    #[test]
+    fn an_empty_table_has_nothing_to_predict() {
+        let error = schema(NAMED, |_| {}).read_csv("".as_bytes(), &ReadOptions::default());
+        assert!(matches!(error, Err(Error::NoRows(_))), "{error:?}");
+    }
+
+    /// Gaps and unknown categories that the model fills are passed over where another cell is at fault.
+    #[test]
+    fn what_is_filled_is_no_error_beside_one() {
+        let text = "colour,age,class\nred,30,1\nblue,40,2\n";
+        let schema = schema(text, |o| o.missing = Missing::Impute);
+        let error = new(&schema, "colour,age\n?,1\ngreen,2\nred,?\nred,oops\n").unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("oops") && error.contains("age"), "{error}");
+    }
 }
