@@ -831,3 +831,18 @@ fn mutated_headers_and_arrays() {
     // Some mutations do no harm: were none loaded, the test would test nothing.
     assert!(loaded.get() > 20, "{} loaded", loaded.get());
 }
+
+/// The square of a scale may be below all numbers; shares of columns are shares all the same.
+#[test]
+fn scales_whose_squares_vanish() {
+    let (header, arrays) = parts(&table());
+    let count = header["scaler"]["scale"].as_array().unwrap().len();
+    for k in 0..count {
+        let mut tiny = header.clone();
+        tiny["scaler"]["scale"][k] = json!(2e-308);
+        let model = Model::from_bytes(&rebuilt(&tiny, &arrays)).unwrap();
+        assert_usable(&model);
+        let shares = Relevance::of_columns(&model).values;
+        assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{k}: {shares:?}");
+    }
+}

@@ -107,7 +107,10 @@ fn variances(model: &Model) -> Vec<f64> {
     (kinds.iter().zip(scaler.mean.iter().zip(&scaler.scale)))
         .map(|(kind, (&mean, &scale))| match kind {
             _ if scale == 0.0 => 0.0,
-            Encoded::Indicator { .. } => (mean * (1.0 - mean)).max(0.0) / (scale * scale),
+            // The square of a scale that comes from a file may vanish.
+            Encoded::Indicator { .. } => {
+                (mean * (1.0 - mean)).max(0.0) / (scale * scale).max(1e-200)
+            }
             _ => 1.0,
         })
         .collect()
