@@ -419,8 +419,8 @@ mod tests {
     use crate::loss::{Loss, Surrogate};
     use crate::metric::{Form, Kernel, Metric};
     use crate::svm::BinarySvm;
+    use chacha20::ChaCha8Rng;
     use rand::{RngExt, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
 
     const CLASSES: usize = 3;
     /// More than a block has, and of each class more than a task has.
