@@ -477,7 +477,7 @@ def miri(options):
 # --- Sanitizers ---------------------------------------------------------------------------------------------------
 
 SANITIZED = [
-    ["--lib", "--", "linalg::", "kernel::", "landmarks::", "checkpoint::"],
+    ["--lib", "--", "parallel::", "linalg::", "kernel::", "landmarks::", "checkpoint::"],
     ["--test=kernels"],
     ["--test=landmarks"],
 ]

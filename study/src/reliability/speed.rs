@@ -21,6 +21,9 @@ pub struct Speed {
     /// The command of the last release, or whatever the other is to be compared with
     #[arg(long, value_name = "PATH")]
     before: PathBuf,
+    /// What the record calls it, such as the commit of a build that was no release [default: its version]
+    #[arg(long, value_name = "NAME")]
+    called: Option<String>,
     /// How often each of the two runs each case
     #[arg(long, default_value_t = 7, value_name = "N")]
     repeats: usize,
@@ -99,7 +102,10 @@ pub fn check(options: &Speed, results: &Path) -> Result<(), String> {
         slower += usize::from(ratio > 1.0 + LOSS);
         lines.push(format!("{name} ({rows} rows) {ratio:.2} ({:.2} s)", median(seconds)));
     }
-    let version = run(&before, folder, &["--version"])?;
+    let version = match &options.called {
+        Some(name) => name.clone(),
+        None => run(&before, folder, &["--version"])?,
+    };
     let seen = vec![
         format!(
             "Time of each case as a share of that of {} ({} runs of each, in turn): {}.",
