@@ -71,7 +71,7 @@ const CASES: [Case; 12] = [
     ),
     case("LMNN", (1000, 8, 3), &["train", "t.csv", "-o", "new.svml", "-q", "--method", "lmnn"]),
     case("predictions", (20_000, 8, 2), &["predict", "m.svml", "t.csv", "-o", "p.csv"]),
-    case("a map", (1000, 8, 2), &["plot", "m.svml", "--kind", "map", "-o", "map.svg"]),
+    case("a map", (1000, 8, 2), &["plot", "m.svml", "t.csv", "--kind", "map", "-o", "map.svg"]),
 ];
 
 /// Runs the check.
