@@ -119,12 +119,6 @@ fn everything_above_the_kernel_sees_its_traits_only() {
 }
 
 #[test]
-fn only_linalg_names_the_linear_algebra_crate() {
-    let found = outside("linalg", &["faer"]);
-    assert!(found.is_empty(), "{}", found.join("\n"));
-}
-
-#[test]
 fn only_the_device_layer_opens_libraries() {
     let found = outside("cuda", &["libloading"]);
     assert!(found.is_empty(), "{}", found.join("\n"));

@@ -1,30 +1,35 @@
 //! Cholesky factorisation A = R R' of the ridged kernel matrix, and its triangular solves.
 //!
-//! Large matrices are factored one block column at a time (the right-looking algorithm), and the tiles
-//! of each step are updated in parallel. The tiles depend on the size of the matrix alone, so the
-//! factor has the same bits for any number of threads. An interrupt is checked for before each block
-//! column.
+//! A matrix is factored one block column at a time (the right-looking algorithm): its diagonal block, the rows below it, and
+//! then their product is subtracted from the columns to the right, in parallel. What is done by one task depends on the
+//! size of the matrix alone, so the factor has the same bits for any number of threads. An interrupt is checked for before
+//! each block column.
+// Tiles are written as in formulas, with an index for each side.
+#![allow(clippy::needless_range_loop)]
 
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
-use faer::linalg::matmul::matmul;
-use faer::linalg::triangular_solve::{
-    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+use std::ops::Range;
+
+use super::exp::{dispatch, mul_add};
+use super::product::{
+    Columns, LEFT_ROWS, Packed, Rows, Terms, Tile, UNIT, Update, one_tile, panels_product,
+    three_tiles,
 };
-use faer::reborrow::{Reborrow, ReborrowMut};
-use faer::{Accum, MatMut, MatRef, Par};
-
-use super::{Block, Matrix, kernel};
+use super::{Block, Matrix, add_columns};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::watch::Watch;
 
-/// Width of a block column and side of a tile.
-const TILE: usize = 256;
+/// Matrices up to this size are factored on one thread, in narrow block columns.
+const SEQUENTIAL: usize = 768;
+/// Width of a block column, for small and for large matrices.
+const NARROW: usize = 64;
+const BROAD: usize = 256;
+/// Columns or rows that a task of a large matrix has.
+const TASK: usize = 96;
 /// Number of columns of the inverse that are computed together.
 const INVERSE_TILE: usize = 64;
-/// Matrices up to this size are factored on one thread with faer's own blocking, which is faster there.
-const SEQUENTIAL: usize = 3 * TILE;
+/// So many right-hand sides, or more, are solved for together.
+const TOGETHER: usize = 3;
 
 /// The lower factor R, stored column by column; the entries above the diagonal are arbitrary.
 pub struct Cholesky {
@@ -32,21 +37,25 @@ pub struct Cholesky {
     n: usize,
 }
 
+/// R x = b, or R' x = b.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Side {
+    Lower,
+    Upper,
+}
+
 impl Cholesky {
     /// Factors the symmetric `n` x `n` matrix in `data`, stored by columns; only its lower triangle is
     /// read. `ridge` is the value that the caller has added to the diagonal: it is named in the error,
     /// beside the index of the pivot that is not positive, and not used otherwise.
     pub fn new(mut data: Vec<f64>, n: usize, ridge: f64, watch: &Watch) -> Result<Self> {
-        let fail = |pivot| Error::NotPositiveDefinite { pivot, ridge };
-        let mut a = MatMut::from_column_major_slice_mut(&mut data, n, n);
-        let block = if n <= SEQUENTIAL { n } else { TILE };
-        let mut done = 0;
-        while done < n {
+        let block = if n <= SEQUENTIAL { NARROW } else { BROAD };
+        let mut panels = Vec::new();
+        for done in (0..n).step_by(block) {
             watch.check()?;
             let width = block.min(n - done);
-            let rest = a.rb_mut().submatrix_mut(done, done, n - done, n - done);
-            factor_block_column(rest, width).map_err(|i| fail(done + i))?;
-            done += width;
+            factor_block_column(&mut data[done * n..], n, width, &mut panels)
+                .map_err(|pivot| Error::NotPositiveDefinite { pivot: done + pivot, ridge })?;
         }
         Ok(Self { data, n })
     }
@@ -61,20 +70,16 @@ impl Cholesky {
         &self.data
     }
 
-    fn r(&self) -> MatRef<'_, f64> {
-        MatRef::from_column_major_slice(&self.data, self.n, self.n)
-    }
-
     /// x <- R^-1 x for each of the columns (of length n, one after the other) in `x`.
     pub fn solve_lower(&self, x: &mut [f64]) {
-        self.each_column_chunk(x, |r, x| solve_lower_triangular_in_place(r, x, Par::Seq));
+        self.each_column_chunk(x, |x| solve(Side::Lower, &self.data, self.n, x, self.n));
     }
 
     /// As [`Cholesky::solve_lower`], for so many columns that an interrupt must be seen meanwhile; `x` is then not the solution.
     pub fn solve_lower_watched(&self, x: &mut [f64], watch: &Watch) -> Result<()> {
-        self.each_column_chunk(x, |r, x| {
+        self.each_column_chunk(x, |x| {
             if watch.check().is_ok() {
-                solve_lower_triangular_in_place(r, x, Par::Seq);
+                solve(Side::Lower, &self.data, self.n, x, self.n);
             }
         });
         watch.check()
@@ -82,9 +87,7 @@ impl Cholesky {
 
     /// x <- R'^-1 x for each column in `x`.
     pub fn solve_upper(&self, x: &mut [f64]) {
-        self.each_column_chunk(x, |r, x| {
-            solve_upper_triangular_in_place(r.transpose(), x, Par::Seq);
-        });
+        self.each_column_chunk(x, |x| solve(Side::Upper, &self.data, self.n, x, self.n));
     }
 
     /// The columns of R^-1 at the given positions, which must ascend, one after the other. All of them
@@ -94,9 +97,7 @@ impl Cholesky {
         let rows = self.n - first;
         let mut x = vec![0.0; rows * positions.len()];
         (x.chunks_exact_mut(rows)).zip(positions).for_each(|(x, &p)| x[p - first] = 1.0);
-        let r = self.r().submatrix(first, first, rows, rows);
-        let columns = MatMut::from_column_major_slice_mut(&mut x, rows, positions.len());
-        kernel(|| solve_lower_triangular_in_place(r, columns, Par::Seq));
+        solve(Side::Lower, &self.data[first * self.n + first..], self.n, &mut x, rows);
         x
     }
 
@@ -135,76 +136,475 @@ impl Cholesky {
         Ok(inverse)
     }
 
-    fn each_column_chunk(&self, x: &mut [f64], solve: impl Fn(MatRef<f64>, MatMut<f64>) + Sync) {
+    fn each_column_chunk(&self, x: &mut [f64], solve: impl Fn(&mut [f64]) + Sync) {
         if self.n == 0 {
             return;
         }
         // A wide chunk reads the factor less often. With few columns the chunks are narrower, so that
         // there are still several to share among the threads.
         let columns = if x.len() >= 256 * self.n { 64 } else { 16 };
-        parallel::for_each(x.chunks_mut(self.n * columns), |x| {
-            let columns = x.len() / self.n;
-            let x = MatMut::from_column_major_slice_mut(x, self.n, columns);
-            kernel(|| solve(self.r(), x));
-        });
+        parallel::for_each(x.chunks_mut(self.n * columns), solve);
     }
 }
 
-/// One step of the right-looking algorithm on the trailing matrix `a`: factors its first `width`
-/// columns and subtracts their outer product from the rest. The error is the index of the pivot that is
-/// not positive.
-fn factor_block_column(a: MatMut<'_, f64>, width: usize) -> std::result::Result<(), usize> {
-    let (panel, right) = a.split_at_col_mut(width);
-    let (mut diagonal, mut below) = panel.split_at_row_mut(width);
-    kernel(|| {
-        let scratch = cholesky_in_place_scratch::<f64>(width, Par::Seq, Default::default());
-        cholesky_in_place(
-            diagonal.rb_mut(),
-            Default::default(),
-            Par::Seq,
-            MemStack::new(&mut MemBuffer::new(scratch)),
-            Default::default(),
-        )
-    })
-    .map_err(|faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index }| index)?;
+/// One step of the right-looking algorithm. `columns` begins with the first column of the block and ends with the matrix, whose
+/// columns are `n` long: factors its first `width` columns and subtracts their outer product from the rest. The error is the
+/// index of the pivot that is not positive. `panels` is memory to work in.
+fn factor_block_column(
+    columns: &mut [f64],
+    n: usize,
+    width: usize,
+    panels: &mut Vec<f64>,
+) -> std::result::Result<(), usize> {
+    let rows = columns.len() / n;
+    let first = n - rows;
+    let (block, right) = columns.split_at_mut(width * n);
+    let depth = width.next_multiple_of(UNIT);
+    // What is in it from before is overwritten.
+    panels.resize(rows.div_ceil(UNIT) * UNIT * depth, 0.0);
+    let (diagonal, below) = panels.split_at_mut(depth * depth);
 
-    let diagonal = diagonal.rb();
-    parallel::for_each(row_tiles(below.rb_mut()), |(_, tile)| {
-        kernel(|| solve_lower_triangular_in_place(diagonal, tile.transpose_mut(), Par::Seq));
-    });
-
-    let below = below.rb();
-    let mut trailing = right.split_at_row_mut(width).1;
-    let mut tiles = Vec::new();
-    let mut col = 0;
-    while trailing.ncols() > 0 {
-        let columns = TILE.min(trailing.ncols());
-        let (tile_column, rest) = trailing.split_at_col_mut(columns);
-        let lower = tile_column.split_at_row_mut(col).1;
-        tiles.extend(row_tiles(lower).into_iter().map(|(row, tile)| (col + row, col, tile)));
-        trailing = rest;
-        col += columns;
+    factor_diagonal(&block[first..], n, width, diagonal).map_or(Ok(()), Err)?;
+    let below_from = first + width;
+    let task = |(t, panels): (usize, &mut [f64])| {
+        solve_panels(&block[below_from + t * TASK..], n, diagonal, depth, panels);
+    };
+    let tasks = below.chunks_mut(TASK * depth).enumerate();
+    if n <= SEQUENTIAL {
+        tasks.for_each(task)
+    } else {
+        parallel::for_each(tasks, task)
     }
-    parallel::for_each(tiles, |(row, col, tile)| {
-        let left = below.subrows(row, tile.nrows());
-        let right = below.subrows(col, tile.ncols()).transpose();
-        kernel(|| matmul(tile, Accum::Add, left, right, -1.0, Par::Seq));
-    });
+
+    let task = |(k, column): (usize, &mut [f64])| {
+        let (whole, rest) = column[first..].as_chunks_mut::<UNIT>();
+        let mut terms = panels.as_chunks::<UNIT>().0[k..].iter().step_by(depth);
+        whole.iter_mut().zip(&mut terms).for_each(|(to, term)| *to = *term);
+        rest.iter_mut().zip(terms.flatten()).for_each(|(to, v)| *to = *v);
+    };
+    let columns = block.chunks_mut(n).enumerate();
+    if n <= SEQUENTIAL {
+        columns.for_each(task)
+    } else {
+        parallel::for_each(columns, task)
+    }
+
+    let below = &panels[depth * depth..];
+    let task = |(t, columns): (usize, &mut [f64])| {
+        let (first, from) = (below_from + t * TASK, &below[t * TASK * depth..]);
+        let cols = columns.len() / n;
+        let right = &from[..cols.next_multiple_of(UNIT) * depth];
+        for (l, left) in from.chunks(LEFT_ROWS * depth).enumerate() {
+            let above = l * LEFT_ROWS;
+            let update = Update { alpha: -1.0, add: true, triangle: Some(above / UNIT) };
+            let size = ((n - first - above).min(LEFT_ROWS), cols);
+            panels_product(&mut columns[first + above..], n, size, depth, update, left, right);
+        }
+    };
+    let tasks = right.chunks_mut(TASK * n).enumerate();
+    if n <= SEQUENTIAL {
+        tasks.for_each(task)
+    } else {
+        parallel::for_each(tasks, task)
+    }
     Ok(())
 }
 
-/// Cuts `a` into tiles of `TILE` rows, each with the index of its first row.
-fn row_tiles(mut a: MatMut<'_, f64>) -> Vec<(usize, MatMut<'_, f64>)> {
-    let mut tiles = Vec::with_capacity(a.nrows().div_ceil(TILE));
-    let mut row = 0;
-    while a.nrows() > 0 {
-        let rows = TILE.min(a.nrows());
-        let (tile, rest) = a.split_at_row_mut(rows);
-        tiles.push((row, tile));
-        a = rest;
-        row += rows;
+dispatch! {
+    /// Factors the block of `width` columns that begins at `block[0]`, whose columns are `stride` apart, into panels. What
+    /// is missing of the last one is filled up with a unit matrix. Returns the index of a pivot that is not positive.
+    fn factor_diagonal(block: &[f64], stride: usize, width: usize, panels: &mut [f64]) -> Option<usize>
+        = factor_diagonal_body, by width
+}
+
+#[inline(always)]
+fn factor_diagonal_body<const FMA: bool, const WIDE: bool>(
+    block: &[f64],
+    stride: usize,
+    width: usize,
+    panels: &mut [f64],
+) -> Option<usize> {
+    let panel = UNIT * width.next_multiple_of(UNIT);
+    let mut rest = panels;
+    for j in (0..width).step_by(UNIT) {
+        let (pivots, below) = rest.split_at_mut(panel);
+        let (done, open) = pivots.split_at_mut(j * UNIT);
+        let Some(tile) = first_tile(open) else { break };
+        let product = one_tile::<FMA, WIDE, _>(done, Packed(done), j);
+        subtract(&block[j * stride + j..], stride, &product, tile);
+        // What follows the end of a column belongs to the next one.
+        for missing in width - j..UNIT {
+            tile.iter_mut().for_each(|column| column[missing] = 0.0);
+            tile[missing] = std::array::from_fn(|l| if l == missing { 1.0 } else { 0.0 });
+        }
+        for c in 0..UNIT {
+            for b in 0..c {
+                let factor = -tile[b][c];
+                for l in 0..UNIT {
+                    tile[c][l] = mul_add::<FMA>(tile[b][l], factor, tile[c][l]);
+                }
+            }
+            if tile[c][c] <= 0.0 || tile[c][c].is_nan() {
+                return Some(j + c);
+            }
+            let root = tile[c][c].sqrt();
+            for l in 0..UNIT {
+                tile[c][l] = if l < c { 0.0 } else { tile[c][l] / root };
+            }
+            tile[c][c] = root;
+        }
+        let inverse = inverse_pivots(tile);
+        for (p, other) in below.chunks_exact_mut(panel).enumerate() {
+            let block = &block[j * stride + j + (p + 1) * UNIT..];
+            let (left, open) = other.split_at_mut(j * UNIT);
+            let product = one_tile::<FMA, WIDE, _>(left, Packed(done), j);
+            solve_rows::<FMA>(block, stride, open, &product, tile, &inverse);
+        }
+        rest = below;
     }
-    tiles
+    None
+}
+
+dispatch! {
+    /// The rows of a block column below its diagonal block, as panels: `block[0]` is the first of their entries, and
+    /// columns are `stride` apart. `diagonal` has the panels of the factored diagonal block.
+    fn solve_panels(block: &[f64], stride: usize, diagonal: &[f64], depth: usize, panels: &mut [f64])
+        = solve_panels_body, by width
+}
+
+#[inline(always)]
+fn solve_panels_body<const FMA: bool, const WIDE: bool>(
+    block: &[f64],
+    stride: usize,
+    diagonal: &[f64],
+    depth: usize,
+    panels: &mut [f64],
+) {
+    let panel = UNIT * depth;
+    for (j, pivots) in (0..depth).step_by(UNIT).zip(diagonal.chunks_exact(panel)) {
+        let (done, tile) = pivots.split_at(j * UNIT);
+        let tile: &Tile = match tile.as_chunks::<UNIT>().0.first_chunk() {
+            Some(tile) => tile,
+            None => return,
+        };
+        let inverse = inverse_pivots(tile);
+        let (block, open) = (&block[j * stride..], j * UNIT);
+        let mut row = 0;
+        let mut rest = &mut *panels;
+        while WIDE && rest.len() >= 3 * panel {
+            let (three, others) = rest.split_at_mut(3 * panel);
+            let (a, bc) = three.split_at_mut(panel);
+            let (b, c) = bc.split_at_mut(panel);
+            let products = three_tiles::<FMA, _>([a, b, c], Packed(done), j);
+            solve_rows::<FMA>(&block[row..], stride, &mut a[open..], &products[0], tile, &inverse);
+            solve_rows::<FMA>(
+                &block[row + UNIT..],
+                stride,
+                &mut b[open..],
+                &products[1],
+                tile,
+                &inverse,
+            );
+            solve_rows::<FMA>(
+                &block[row + 2 * UNIT..],
+                stride,
+                &mut c[open..],
+                &products[2],
+                tile,
+                &inverse,
+            );
+            (rest, row) = (others, row + 3 * UNIT);
+        }
+        for panel in rest.chunks_exact_mut(panel) {
+            let product = one_tile::<FMA, WIDE, _>(panel, Packed(done), j);
+            solve_rows::<FMA>(&block[row..], stride, &mut panel[open..], &product, tile, &inverse);
+            row += UNIT;
+        }
+    }
+}
+
+/// The tile at the beginning of an open part of a panel.
+#[inline(always)]
+fn first_tile(open: &mut [f64]) -> Option<&mut Tile> {
+    open.as_chunks_mut().0.first_chunk_mut()
+}
+
+/// The next terms of one panel of [`solve_panels`], which are put into `open`.
+#[inline(always)]
+fn solve_rows<const FMA: bool>(
+    block: &[f64],
+    stride: usize,
+    open: &mut [f64],
+    product: &Tile,
+    pivots: &Tile,
+    inverse: &[f64; UNIT],
+) {
+    if let Some(tile) = first_tile(open) {
+        subtract(block, stride, product, tile);
+        solve_tile::<FMA>(tile, pivots, inverse);
+    }
+}
+
+/// The tile of the matrix that begins at `block[0]`, less a product. Where the matrix ends it is zero.
+#[inline(always)]
+fn subtract(block: &[f64], stride: usize, product: &Tile, tile: &mut Tile) {
+    for (c, (tile, product)) in tile.iter_mut().zip(product).enumerate() {
+        let column = block.get(c * stride..).unwrap_or_default();
+        match column.first_chunk::<UNIT>() {
+            Some(column) => (0..UNIT).for_each(|l| tile[l] = column[l] - product[l]),
+            None => (0..UNIT).for_each(|l| tile[l] = column.get(l).map_or(0.0, |v| v - product[l])),
+        }
+    }
+}
+
+/// One over each entry of the diagonal.
+#[inline(always)]
+fn inverse_pivots(tile: &Tile) -> [f64; UNIT] {
+    std::array::from_fn(|c| 1.0 / tile[c][c])
+}
+
+/// x <- x R'^-1 for a lower triangular tile R.
+#[inline(always)]
+fn solve_tile<const FMA: bool>(x: &mut Tile, r: &Tile, inverse: &[f64; UNIT]) {
+    for c in 0..UNIT {
+        for b in 0..c {
+            for l in 0..UNIT {
+                x[c][l] = mul_add::<FMA>(x[b][l], -r[b][c], x[c][l]);
+            }
+        }
+        for l in 0..UNIT {
+            x[c][l] *= inverse[c];
+        }
+    }
+}
+
+/// As [`solve_tile`] for an upper triangular tile, from the last column on.
+#[inline(always)]
+fn solve_upper_tile<const FMA: bool>(x: &mut Tile, r: &Tile, inverse: &[f64; UNIT]) {
+    for c in (0..UNIT).rev() {
+        for b in c + 1..UNIT {
+            for l in 0..UNIT {
+                x[c][l] = mul_add::<FMA>(x[b][l], -r[b][c], x[c][l]);
+            }
+        }
+        for l in 0..UNIT {
+            x[c][l] *= inverse[c];
+        }
+    }
+}
+
+/// x <- R^-1 x or R'^-1 x for the columns of `x`, which have `n` rows. `r[0]` is the first entry of R, whose columns are `stride`
+/// apart.
+fn solve(side: Side, r: &[f64], stride: usize, x: &mut [f64], n: usize) {
+    if x.len() < TOGETHER * n {
+        x.chunks_exact_mut(n).for_each(|x| solve_one(side, r, stride, x));
+        return;
+    }
+    // Panels of some columns each, with their rows as terms: what is solved for is then used by the next rows as it is.
+    let mut panels = Vec::new();
+    for x in x.chunks_mut(3 * UNIT * n) {
+        let columns = Block::new(x, x.len() / n, n, n);
+        columns.pack(0..x.len() / n, 0..n, &mut panels);
+        substitute(side, r, stride, n, &mut panels);
+        for (panel, x) in panels.chunks_exact(UNIT * n).zip(x.chunks_mut(UNIT * n)) {
+            for (c, x) in x.chunks_exact_mut(n).enumerate() {
+                x.iter_mut().zip(panel.chunks_exact(UNIT)).for_each(|(x, term)| *x = term[c]);
+            }
+        }
+    }
+}
+
+dispatch! {
+    /// As [`solve`], for panels of right-hand sides with `n` terms.
+    fn substitute(side: Side, r: &[f64], stride: usize, n: usize, panels: &mut [f64]) = substitute_body, by width
+}
+
+#[inline(always)]
+fn substitute_body<const FMA: bool, const WIDE: bool>(
+    side: Side,
+    r: &[f64],
+    stride: usize,
+    n: usize,
+    panels: &mut [f64],
+) {
+    let blocks = n.div_ceil(UNIT);
+    for step in 0..blocks {
+        let block = if side == Side::Lower { step } else { blocks - 1 - step };
+        let first = block * UNIT;
+        let end = n.min(first + UNIT);
+        // Row c of the triangle has `pivots[b][c]` in its column b; what is missing of it is a unit matrix.
+        let mut pivots = [[0.0; UNIT]; UNIT];
+        for b in 0..UNIT {
+            for c in b..UNIT {
+                let entry = if first + c < n { r[(first + b) * stride + first + c] } else { 0.0 };
+                match side {
+                    Side::Lower => pivots[b][c] = entry,
+                    Side::Upper => pivots[c][b] = entry,
+                }
+            }
+            if first + b >= n {
+                pivots[b][b] = 1.0;
+            }
+        }
+        match side {
+            // Where fewer rows are left than a tile has, the rest of the tile is not used.
+            Side::Lower => {
+                let right = Columns { data: &r[first..], step: stride };
+                substitute_block::<FMA, WIDE, _>(side, panels, n, first..end, right, &pivots);
+            }
+            Side::Upper => {
+                let right = Rows::new(&r[first * stride + end..], stride, n - end);
+                substitute_block::<FMA, WIDE, _>(side, panels, n, first..end, right, &pivots);
+            }
+        }
+    }
+}
+
+/// The rows `block` of all right-hand sides. `right` has their factors of the rows that are solved for already.
+#[inline(always)]
+fn substitute_block<const FMA: bool, const WIDE: bool, R: Terms>(
+    side: Side,
+    panels: &mut [f64],
+    n: usize,
+    block: Range<usize>,
+    right: R,
+    pivots: &Tile,
+) {
+    let known = if side == Side::Lower { 0..block.start } else { block.end..n };
+    let depth = known.len();
+    let known = known.start * UNIT..known.end * UNIT;
+    let inverse = inverse_pivots(pivots);
+    let block = block.start * UNIT..block.end * UNIT;
+    let panel = UNIT * n;
+    let mut rest = panels;
+    while WIDE && rest.len() >= 3 * panel {
+        let (three, others) = rest.split_at_mut(3 * panel);
+        let (a, bc) = three.split_at_mut(panel);
+        let (b, c) = bc.split_at_mut(panel);
+        let left = [&a[known.clone()], &b[known.clone()], &c[known.clone()]];
+        let products = three_tiles::<FMA, R>(left, right, depth);
+        solve_open::<FMA>(side, &mut a[block.clone()], &products[0], pivots, &inverse);
+        solve_open::<FMA>(side, &mut b[block.clone()], &products[1], pivots, &inverse);
+        solve_open::<FMA>(side, &mut c[block.clone()], &products[2], pivots, &inverse);
+        rest = others;
+    }
+    for panel in rest.chunks_exact_mut(panel) {
+        let product = one_tile::<FMA, WIDE, R>(&panel[known.clone()], right, depth);
+        solve_open::<FMA>(side, &mut panel[block.clone()], &product, pivots, &inverse);
+    }
+}
+
+/// Some rows of a panel of right-hand sides, of which a product is still to be subtracted.
+#[inline(always)]
+fn solve_open<const FMA: bool>(
+    side: Side,
+    open: &mut [f64],
+    product: &Tile,
+    pivots: &Tile,
+    inverse: &[f64; UNIT],
+) {
+    if let Some(tile) = first_tile(open) {
+        solve_whole::<FMA>(side, tile, product, pivots, inverse);
+    } else {
+        let mut tile = [[0.0; UNIT]; UNIT];
+        tile.as_flattened_mut()[..open.len()].copy_from_slice(open);
+        solve_whole::<FMA>(side, &mut tile, product, pivots, inverse);
+        open.copy_from_slice(&tile.as_flattened()[..open.len()]);
+    }
+}
+
+#[inline(always)]
+fn solve_whole<const FMA: bool>(
+    side: Side,
+    tile: &mut Tile,
+    product: &Tile,
+    pivots: &Tile,
+    inverse: &[f64; UNIT],
+) {
+    for c in 0..UNIT {
+        for l in 0..UNIT {
+            tile[c][l] -= product[c][l];
+        }
+    }
+    match side {
+        Side::Lower => solve_tile::<FMA>(tile, pivots, inverse),
+        Side::Upper => solve_upper_tile::<FMA>(tile, pivots, inverse),
+    }
+}
+
+/// As [`solve`] for one right-hand side, which takes as long as reading the factor.
+fn solve_one(side: Side, r: &[f64], stride: usize, x: &mut [f64]) {
+    let n = x.len();
+    match side {
+        Side::Lower => {
+            for first in (0..n).step_by(UNIT) {
+                let end = n.min(first + UNIT);
+                for j in first..end {
+                    let column = &r[j * stride..];
+                    x[j] /= column[j];
+                    let (value, rest) = (x[j], &mut x[j + 1..end]);
+                    rest.iter_mut().zip(&column[j + 1..]).for_each(|(x, r)| *x -= value * r);
+                }
+                let columns: [&[f64]; UNIT] =
+                    std::array::from_fn(|c| &r[(first + c).min(end - 1) * stride..]);
+                let factors: [f64; UNIT] =
+                    std::array::from_fn(|c| x.get(first + c).map_or(0.0, |v| -v));
+                let count = end - first;
+                add_columns(&mut x[end..], &columns[..count], &factors[..count], end);
+            }
+        }
+        Side::Upper => {
+            for first in (0..n).step_by(UNIT).rev() {
+                let end = n.min(first + UNIT);
+                if end < n {
+                    let (open, known) = x[first..].split_at_mut(UNIT);
+                    let products = eight_dots(&r[first * stride + end..], stride, known);
+                    open.iter_mut().zip(products).for_each(|(x, product)| *x -= product);
+                }
+                for j in (first..end).rev() {
+                    let column = &r[j * stride..][..end];
+                    let known = column[j + 1..].iter().zip(&x[j + 1..end]);
+                    x[j] = (x[j] - known.map(|(r, x)| r * x).sum::<f64>()) / column[j];
+                }
+            }
+        }
+    }
+}
+
+dispatch! {
+    /// The products of `x` with [`UNIT`] columns that are `stride` apart.
+    fn eight_dots(columns: &[f64], stride: usize, x: &[f64]) -> [f64; UNIT] = eight_dots_body
+}
+
+#[inline(always)]
+fn eight_dots_body<const FMA: bool>(columns: &[f64], stride: usize, x: &[f64]) -> [f64; UNIT] {
+    let mut products = [0.0; UNIT];
+    for (half, products) in products.chunks_exact_mut(4).enumerate() {
+        let columns = &columns[half * 4 * stride..];
+        let [a, b, c, d] = std::array::from_fn(|i| columns[i * stride..][..x.len()].as_chunks());
+        let (x, rest) = x.as_chunks::<UNIT>();
+        let [mut p, mut q, mut r, mut s] = [[0.0; UNIT]; 4];
+        for ((((x, a), b), c), d) in x.iter().zip(a.0).zip(b.0).zip(c.0).zip(d.0) {
+            add_products::<FMA>(&mut p, x, a);
+            add_products::<FMA>(&mut q, x, b);
+            add_products::<FMA>(&mut r, x, c);
+            add_products::<FMA>(&mut s, x, d);
+        }
+        let rests = [(p, a.1), (q, b.1), (r, c.1), (s, d.1)];
+        for (product, (sums, column)) in products.iter_mut().zip(rests) {
+            let rest: f64 = rest.iter().zip(column).map(|(x, v)| x * v).sum();
+            *product = sums.iter().sum::<f64>() + rest;
+        }
+    }
+    products
+}
+
+/// `sums += x v`, number by number.
+#[inline(always)]
+fn add_products<const FMA: bool>(sums: &mut [f64; UNIT], x: &[f64; UNIT], v: &[f64; UNIT]) {
+    for l in 0..UNIT {
+        sums[l] = mul_add::<FMA>(x[l], v[l], sums[l]);
+    }
 }
 
 #[cfg(test)]
@@ -232,6 +632,52 @@ mod tests {
             factor.solve_upper(&mut rhs);
             let worst = rhs.iter().zip(&x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(worst < 1e-11, "n = {n}: {worst}");
+        }
+    }
+
+    /// One right-hand side, some, and so many that they are solved for in panels.
+    #[test]
+    fn solves_any_number_of_right_hand_sides() {
+        for n in [1, 7, 8, 9, 40, 333] {
+            let factor = Cholesky::new(kernel_like(n), n, 0.1, &Watch::default()).unwrap();
+            let r = |i: usize, j: usize| if j <= i { factor.lower()[j * n + i] } else { 0.0 };
+            for columns in [1, 2, 3, 8, 9, 24, 25, 70] {
+                let x: Vec<f64> = (0..n * columns).map(|i| ((i * 31) % 17) as f64 - 8.0).collect();
+                let product = |entry: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
+                    let value = |x: &[f64], i| (0..n).map(|k| entry(i, k) * x[k]).sum::<f64>();
+                    x.chunks_exact(n).flat_map(|x| (0..n).map(|i| value(x, i))).collect()
+                };
+                let (mut lower, mut upper) = (product(&r), product(&|i, j| r(j, i)));
+                factor.solve_lower(&mut lower);
+                factor.solve_upper(&mut upper);
+                for (found, expected) in lower.iter().chain(&upper).zip(x.iter().chain(&x)) {
+                    assert!((found - expected).abs() < 1e-11, "{n} x {columns}: {found}");
+                }
+            }
+        }
+    }
+
+    /// The tiles of AVX-512 and the smaller ones run the same operations.
+    #[test]
+    fn the_same_bits_with_smaller_tiles() {
+        let n = 61;
+        let a = kernel_like(n);
+        let mut panels = [vec![0.0; 64 * 64], vec![0.0; 64 * 64]];
+        assert_eq!(factor_diagonal_body::<true, true>(&a, n, n, &mut panels[0]), None);
+        assert_eq!(factor_diagonal_body::<true, false>(&a, n, n, &mut panels[1]), None);
+        assert_eq!(panels[0], panels[1]);
+        let rows: Vec<f64> = (0..n * n).map(|i| ((i * 37) % 101) as f64).collect();
+        let mut below = [vec![0.0; 64 * 40], vec![0.0; 64 * 40]];
+        solve_panels_body::<true, true>(&rows, n, &panels[0], 64, &mut below[0]);
+        solve_panels_body::<true, false>(&rows, n, &panels[0], 64, &mut below[1]);
+        assert_eq!(below[0], below[1]);
+        let factor = Cholesky::new(a, n, 0.1, &Watch::default()).unwrap();
+        for side in [Side::Lower, Side::Upper] {
+            let x: Vec<f64> = (0..n * 40).map(|i| ((i * 13) % 29) as f64).collect();
+            let (mut wide, mut narrow) = (x.clone(), x);
+            substitute_body::<true, true>(side, factor.lower(), n, n, &mut wide);
+            substitute_body::<true, false>(side, factor.lower(), n, n, &mut narrow);
+            assert_eq!(wide, narrow);
         }
     }
 

@@ -6,17 +6,35 @@
 //! may differ from theirs in the last bits.
 
 /// Declares a function compiled for several instruction sets from one generic body
-/// `body::<FMA>(..)`, where FMA says whether `mul_add` compiles to a single instruction.
+/// `body::<FMA>(..)`, where FMA says whether `mul_add` compiles to a single instruction. With `, by width` the body is
+/// `body::<FMA, WIDE>(..)`, where WIDE says whether there are 32 registers of eight numbers.
 macro_rules! dispatch {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident) => {
+        dispatch! {
+            $(#[$doc])*
+            fn $name($($arg: $ty),*) $(-> $ret)? = $body, [true], [true], [{ cfg!(target_arch = "aarch64") }]
+        }
+    };
+    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident, by width) => {
+        dispatch! {
+            $(#[$doc])*
+            fn $name($($arg: $ty),*) $(-> $ret)? = $body,
+                [true, true], [true, false], [{ cfg!(target_arch = "aarch64") }, false]
+        }
+    };
+    (
+        $(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident,
+        [$($avx512:tt),*], [$($avx2:tt),*], [$($baseline:tt),*]
+    ) => {
         $(#[$doc])*
+        #[allow(clippy::too_many_arguments)]
         pub(crate) fn $name($($arg: $ty),*) $(-> $ret)? {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
-                fn avx512($($arg: $ty),*) $(-> $ret)? { $body::<true>($($arg),*) }
+                fn avx512($($arg: $ty),*) $(-> $ret)? { $body::<$($avx512),*>($($arg),*) }
                 #[target_feature(enable = "avx2,fma")]
-                fn avx2($($arg: $ty),*) $(-> $ret)? { $body::<true>($($arg),*) }
+                fn avx2($($arg: $ty),*) $(-> $ret)? { $body::<$($avx2),*>($($arg),*) }
                 if std::is_x86_feature_detected!("avx512f")
                     && std::is_x86_feature_detected!("avx512dq")
                     && std::is_x86_feature_detected!("avx512vl")
@@ -31,7 +49,7 @@ macro_rules! dispatch {
                     return unsafe { avx2($($arg),*) };
                 }
             }
-            $body::<{ cfg!(target_arch = "aarch64") }>($($arg),*)
+            $body::<$($baseline),*>($($arg),*)
         }
     };
 }
@@ -192,7 +210,7 @@ fn exp_neg<const FMA: bool>(x: f64) -> f64 {
 }
 
 #[inline(always)]
-fn dot_body<const FMA: bool>(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn dot_body<const FMA: bool>(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 16;
     let n = a.len().min(b.len());
     let (a, b) = (&a[..n], &b[..n]);

@@ -31,6 +31,12 @@ dispatch! {
 }
 
 dispatch! {
+    /// Rotates neighbouring rows of `width` numbers: rows 0 and 1 by the first (c, s), `(a, b) = (c a + s b, c b - s a)`, then rows
+    /// 1 and 2 by the second, and so on.
+    fn rotate_rows(rows: &mut [f64], width: usize, rotations: &[(f64, f64)]) = rotate_rows_body
+}
+
+dispatch! {
     /// `row += sum_j factors[j] columns[j][first..first + n]`, where n is the length of `row`.
     fn add_columns(row: &mut [f64], columns: &[&[f64]], factors: &[f64], first: usize) = add_columns_body
 }
@@ -137,6 +143,47 @@ fn scale_and_sum_body<const FMA: bool>(row: &mut [f64], factor: f64, sums: &mut 
 fn add_scaled_body<const FMA: bool>(row: &mut [f64], factor: f64, other: &[f64]) {
     for (v, other) in row.iter_mut().zip(other) {
         *v = mul_add::<FMA>(factor, *other, *v);
+    }
+}
+
+#[inline(always)]
+fn rotate_rows_body<const FMA: bool>(rows: &mut [f64], width: usize, rotations: &[(f64, f64)]) {
+    // Some columns at a time: the row that two rotations share stays in registers between them.
+    const MANY: usize = 64;
+    const FEW: usize = 8;
+    let mut first = 0;
+    while first + MANY <= width {
+        rotate_columns::<FMA, MANY>(&mut rows[first..], width, rotations);
+        first += MANY;
+    }
+    while first + FEW <= width {
+        rotate_columns::<FMA, FEW>(&mut rows[first..], width, rotations);
+        first += FEW;
+    }
+    for column in first..width {
+        rotate_columns::<FMA, 1>(&mut rows[column..], width, rotations);
+    }
+}
+
+#[inline(always)]
+fn rotate_columns<const FMA: bool, const N: usize>(
+    rows: &mut [f64],
+    width: usize,
+    rotations: &[(f64, f64)],
+) {
+    let Some(mut a) = rows.first_chunk::<N>().copied() else { return };
+    for (k, &(c, s)) in rotations.iter().enumerate() {
+        let (above, below) = rows[k * width..].split_at_mut(width);
+        let (Some(to), Some(b)) = (above.first_chunk_mut::<N>(), below.first_chunk::<N>()) else {
+            return;
+        };
+        for l in 0..N {
+            to[l] = mul_add::<FMA>(s, b[l], c * a[l]);
+            a[l] = mul_add::<FMA>(-s, a[l], c * b[l]);
+        }
+    }
+    if let Some(last) = rows[rotations.len() * width..].first_chunk_mut::<N>() {
+        *last = a;
     }
 }
 
