@@ -167,8 +167,8 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     page.split("](").skip(1).filter_map(|rest| rest.split(')').next())
 }
 
-#[test]
-fn links_lead_to_files() {
+/// The pages of the repository, by their paths in it.
+fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<PathBuf> = [
         "README.md",
         "CONTRIBUTING.md",
@@ -182,8 +182,13 @@ fn links_lead_to_files() {
     let docs = fs::read_dir(repository().join("docs")).unwrap();
     let docs = docs.map(|entry| Path::new("docs").join(entry.unwrap().file_name()));
     pages.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    pages
+}
+
+#[test]
+fn links_lead_to_files() {
     let mut count = 0;
-    for page in pages {
+    for page in pages() {
         let text = fs::read_to_string(repository().join(&page)).unwrap();
         for link in links(&text).filter(|link| !link.contains("://") && !link.starts_with('#')) {
             count += 1;
@@ -193,6 +198,59 @@ fn links_lead_to_files() {
         }
     }
     assert!(count > 20, "{count} links");
+}
+
+/// The name of a target of the Makefile that a text begins with.
+fn target(text: &str) -> Option<&str> {
+    let other = |c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let name = text.split(other).next()?;
+    name.starts_with(|c: char| c.is_ascii_lowercase()).then_some(name)
+}
+
+/// The targets that a text names: as code between backticks and, if it is a workflow, in its commands.
+fn targets_named(text: &str, is_workflow: bool) -> Vec<&str> {
+    let mut named: Vec<&str> = text.split("`make ").skip(1).filter_map(target).collect();
+    if is_workflow {
+        for line in text.lines() {
+            let line = line.trim_start().trim_start_matches("- ").trim_start_matches("run: ");
+            let commands = line.split(['&', ';', '|']);
+            let made = commands.filter_map(|command| command.trim_start().strip_prefix("make "));
+            named.extend(made.filter_map(target));
+        }
+    }
+    named
+}
+
+#[test]
+fn what_is_made_is_a_target_of_the_makefile() {
+    let makefile = fs::read_to_string(repository().join("Makefile")).unwrap();
+    let rules = makefile.lines().filter_map(|line| line.split_once(':'));
+    let targets: BTreeSet<&str> =
+        rules.map(|(name, _)| name).filter(|name| target(name) == Some(*name)).collect();
+    let mut paths = pages();
+    for folder in [".github", ".github/ISSUE_TEMPLATE", ".github/workflows"] {
+        let entries = fs::read_dir(repository().join(folder)).unwrap();
+        paths.extend(entries.map(|entry| Path::new(folder).join(entry.unwrap().file_name())));
+    }
+    paths.retain(|path| repository().join(path).is_file());
+    let mut count = 0;
+    for path in paths {
+        let text = fs::read_to_string(repository().join(&path)).unwrap();
+        for name in targets_named(&text, path.starts_with(".github/workflows")) {
+            count += 1;
+            assert!(targets.contains(name), "{}: there is no target {name}", path.display());
+        }
+    }
+    assert!(count > 20, "{count} targets");
+}
+
+#[test]
+fn targets_are_found_in_code_and_in_commands_alone() {
+    let page = "`make check` and `make fuzz MINUTES=60`, which make a difference.";
+    assert_eq!(targets_named(page, false), ["check", "fuzz"]);
+    let workflow = "# make it so\n- name: make a wish\n- run: make gone && cp a b\n  run: |\n    cd x; make it-all\n";
+    assert_eq!(targets_named(workflow, true), ["gone", "it-all"]);
+    assert!(targets_named(workflow, false).is_empty());
 }
 
 /// The version stands in the head of Cargo.toml; what must repeat it says the same.
