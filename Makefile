@@ -31,7 +31,7 @@ site: ## the site of the pages in docs/, into target/site; the notebook is run a
 	docs/build
 
 wheel: ## the Python package, into target/wheels
-	maturin build --release --manifest-path python/Cargo.toml
+	maturin build --profile dist --manifest-path python/Cargo.toml
 
 study: ## the paper's tables and figures, beside the paper's numbers: docs/study.md
 	python3 study/sklearn_times.py $(from)
