@@ -958,6 +958,14 @@ def rows_of(results, letter):
             yield f"| {one.name} | {cell(one.done)} | {cell(one.then)} | {cell(seen)} | {cell(verdict)} |"
 
 
+def commit():
+    """That of the sources beside this program, in brackets; nothing where git is not to be had."""
+    if shutil.which("git") is None:
+        return ""
+    found = run("git", "-C", REPOSITORY, "rev-parse", "--short", "HEAD")
+    return f" ({found.out.strip()})" if found.code == 0 else ""
+
+
 def page(results, memory, seconds, load):
     count = {}
     for one, (_, verdict) in results:
@@ -977,7 +985,7 @@ def page(results, memory, seconds, load):
         "An early version of this program was attacked: odd tables, models made by an enemy, kills, full disks, memory that ends, misuse of the"
         " Python package. What was found stands here by its own list, with what was done, what was seen then, and what is seen now."
         " **Bold** is what is not as it should be. [reliability.md](reliability.md) has the standing checks.", "",
-        f"{version}, package {package}; {versions}; {about}, {os.cpu_count()} threads, {platform.system()} {platform.release()},"
+        f"{version}{commit()}, package {package}; {versions}; {about}, {os.cpu_count()} threads, {platform.system()} {platform.release()},"
         f" as {'root' if os.geteuid() == 0 else 'a user'}; {seconds / 60:.1f} minutes. {busy}", "",
         "Of the " + str(sum(count.values())) + " items " + ", ".join(f"{n} are {word}" if n > 1 else f"{n} is {word}" for word, n in sorted(count.items(), key=lambda kv: -kv[1])) + ".", "",
     ]
