@@ -13,7 +13,14 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMAND = os.environ.get("SVML_COMMAND") or shutil.which("svml")
 
 # Pages whose programs need the package alone, and those that use the command as well.
-PYTHON = ["README.md", "docs/python.md", "docs/from-metric-learn.md", "docs/from-svc.md", "docs/when-not.md"]
+PYTHON = [
+    "README.md",
+    "python/README.md",
+    "docs/python.md",
+    "docs/from-metric-learn.md",
+    "docs/from-svc.md",
+    "docs/when-not.md",
+]
 BOTH = ["docs/start.md", "docs/from-libsvm.md", "docs/recipes.md"]
 
 
@@ -54,8 +61,8 @@ def test_programs_in_the_documentation(page, tmp_path, monkeypatch):
 
 
 def test_the_guide_has_the_example_of_the_readme():
-    first = [blocks(page, "python")[0] for page in ("README.md", "docs/python.md")]
-    assert first[0] == first[1]
+    first = [blocks(page, "python")[0] for page in ("README.md", "python/README.md", "docs/python.md")]
+    assert first[0] == first[1] == first[2]
 
 
 def test_a_program_that_fails_is_found(tmp_path, monkeypatch):

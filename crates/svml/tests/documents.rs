@@ -175,6 +175,7 @@ fn pages() -> Vec<PathBuf> {
         "CHANGELOG.md",
         "RELEASING.md",
         "SECURITY.md",
+        "python/README.md",
         "study/README.md",
     ]
     .map(PathBuf::from)
