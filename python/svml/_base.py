@@ -100,8 +100,8 @@ WATCHING = """
     device : str, default="auto"
         Where to compute, in `fit` and in predictions: "cpu"; "cuda" or "cuda:N", the CUDA card of number N, from 0, which
         is a RuntimeError if it cannot be used; or "auto", a card if there is one and so much to compute that it pays, else
-        the processor. At the same place the same is computed every time, to the bit; between the two the last digits
-        differ. It is not part of a model file; `device_` says where the fit was computed. See ``docs/gpu.md``."""
+        the processor. Results on one device are identical from run to run; CPU and GPU differ in the last digits. The
+        device is not part of a model file; `device_` says where the fit was computed. See ``docs/gpu.md``."""
 
 PARAMETERS = """
     categories : {"auto", "onehot", "codes"}, default="auto"

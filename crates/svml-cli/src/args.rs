@@ -118,7 +118,7 @@ pub struct TrainingData {
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub target: Option<String>,
     /// Column, by its name or its number from 1, that says which rows belong together, such as those of one patient: all
-    /// rows of a group are in the same fold, and on the same side of a split. It is no feature
+    /// rows of a group are in the same fold, and on the same side of a split. It is not used as a feature
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub groups: Option<String>,
     /// What to do with missing values: refuse them, drop (leave out such rows) or impute (the mean of a column
@@ -210,8 +210,8 @@ pub struct Learning {
 #[derive(Args, Clone, Debug)]
 pub struct Computing {
     /// Where to compute: cpu; cuda or cuda:N, the CUDA card of number N, from 0, which must be there; or auto, which is a
-    /// card if there is one and so much to compute that it pays, else cpu. At the same place the same is computed every time,
-    /// to the bit; between the two the last digits differ
+    /// card if there is one and so much to compute that it pays, else cpu. Results on one device are identical from run to
+    /// run; CPU and GPU differ in the last digits
     #[arg(long, value_parser = parsed::<Device>, default_value = "auto", value_name = "DEVICE")]
     pub device: Device,
 }
@@ -258,8 +258,8 @@ pub struct ModelAndRows {
     pub model: String,
     /// The rows: a file, - for standard input, or uci:NAME
     pub data: String,
-    /// End with exit code 3 if the rows are unlike the training data: categories that it did not have, numbers farther
-    /// outside its range than that is wide, missing values. Without it a note says so
+    /// End with exit code 3 if the rows are unlike the training data: categories that it did not have, numbers outside the
+    /// training range by more than its width, missing values. Without it a note says so
     #[arg(long)]
     pub strict: bool,
     /// How the file is read.

@@ -26,7 +26,8 @@ pub struct ReadOptions {
     /// How text columns become numbers.
     pub categories: Categories,
     /// The column, by its name or its number from 1, that says which rows belong together; see
-    /// [`Dataset::with_groups`](super::Dataset::with_groups). It is no feature. Only tables of cells can have one.
+    /// [`Dataset::with_groups`](super::Dataset::with_groups). It is not used as a feature. Only tables of cells can have
+    /// one.
     pub groups: Option<String>,
     /// Columns to leave out, each by its name or its number from 1. New rows may have them or not.
     pub drop: Vec<String>,

@@ -27,7 +27,7 @@ pub enum Unusual {
         /// One of them, shortened.
         example: String,
     },
-    /// A number farther outside the range of the training data than that range is wide.
+    /// A number outside the training range by more than its width.
     FarOutside {
         /// The first of them.
         example: f64,
