@@ -4,7 +4,7 @@ DATA ?= $(SVML_DATA)
 from = $(if $(DATA),--data $(DATA))
 oldest = $(shell sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml)
 
-.PHONY: help demo check test bench doc site wheel study study-quick msrv supply coverage mutants miri sanitizers fuzz release-check
+.PHONY: help demo check test bench doc site wheel study study-quick msrv supply coverage mutants miri sanitizers fuzz build release-check
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -48,6 +48,9 @@ supply: ## licences, sources, duplicates and known defects of dependencies; a li
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny@0.20.2
 	@command -v cargo-cyclonedx >/dev/null || cargo install --locked cargo-cyclonedx@0.5.9
 	python3 study/strength.py supply
+
+build: ## the README's first command in a fresh clone: how long a new user waits; a record for docs/reliability.md
+	python3 study/strength.py build
 
 coverage: ## lines, regions and branches that the tests run, by part of the library; a record for docs/reliability.md
 	python3 study/strength.py coverage

@@ -18,7 +18,7 @@
 //! use svml::{Generator, Model, Svml};
 //!
 //! // Two directions decide the class, eight are noise, and all are rotated.
-//! let train = Generator::default().generate()?.data;
+//! let train = Generator { rows: 1000, ..Generator::default() }.generate()?.data;
 //! let test = Generator { seed: 1, ..Generator::default() }.generate()?.data;
 //!
 //! let model = Model::fit(&train, Svml::default())?;

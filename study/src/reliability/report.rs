@@ -5,16 +5,16 @@ use std::path::Path;
 
 use svml::internals::write_atomically;
 
-use super::gates::{GATES, Gate, How};
+use super::gates::{GATES, Gate, How, SHORT};
 use super::record::{self, Record};
 
 /// Writes the page from the results.
 pub fn write(results: &Path, out: &Path) -> Result<(), String> {
-    let page = page(GATES, &record::read(results)?);
+    let page = page(GATES, SHORT, &record::read(results)?);
     write_atomically(out, page.as_bytes()).map_err(|e| e.to_string())
 }
 
-fn page(gates: &[Gate], records: &[Record]) -> String {
+fn page(gates: &[Gate], short: &[&str], records: &[Record]) -> String {
     let mut page = String::from(
         "# Reliability\n\nMade by `cargo run --release -p study -- reliability report` from study/results/reliability.jsonl; only the words are \
          typed.\n\nEach gate is a promise, with the program that looks whether it is kept and what its last run saw. \
@@ -31,6 +31,13 @@ fn page(gates: &[Gate], records: &[Record]) -> String {
             looked_at_by(&gate.how),
             met(&gate.how, records)
         );
+    }
+    page += "\n## What is not met\n\n";
+    let failed = gates.iter().enumerate().filter(|(_, gate)| met(&gate.how, records) == "no");
+    let failed = failed
+        .map(|(i, gate)| format!("- Gate {}, {}: see its last run below.", i + 1, gate.title));
+    for line in failed.chain(short.iter().map(|line| format!("- {line}"))) {
+        let _ = writeln!(page, "{line}");
     }
     page += "\n## What the last runs saw\n";
     for gate in gates {
@@ -122,14 +129,17 @@ mod tests {
             record("one", true, "Good."),
             record("two", true, "Fine."),
         ];
-        let text = page(&gates, &records);
+        let text = page(&gates, &["E falls short."], &records);
         assert!(text.contains("| A | a | `study reliability` one, two | yes |"), "{text}");
         assert!(text.contains("| B | b | `study reliability` three | not run |"), "{text}");
         assert!(text.contains("- Good.") && !text.contains("- Bad."), "{text}");
         assert!(text.contains("| C | c | c.rs | in every run |"), "{text}");
         assert!(text.ends_with("## What has not been run\n\n- B: three\n"), "{text}");
         assert!(text.contains("| D | d | `make two` | yes |"), "{text}");
+        assert!(text.contains("## What is not met\n\n- E falls short.\n"), "{text}");
         records.push(record("two", false, "Worse."));
-        assert!(page(&gates, &records).contains("one, two | no |"));
+        let text = page(&gates, &[], &records);
+        assert!(text.contains("one, two | no |"), "{text}");
+        assert!(text.contains("## What is not met\n\n- Gate 1, A: "), "{text}");
     }
 }

@@ -16,8 +16,8 @@ use super::product::{
 };
 use super::{Block, Matrix, add_columns};
 use crate::error::{Error, Result};
-use crate::parallel;
 use crate::watch::Watch;
+use crate::{memory, parallel};
 
 /// Matrices up to this size are factored on one thread, in narrow block columns.
 const SEQUENTIAL: usize = 768;
@@ -50,7 +50,8 @@ impl Cholesky {
     /// beside the index of the pivot that is not positive, and not used otherwise.
     pub fn new(mut data: Vec<f64>, n: usize, ridge: f64, watch: &Watch) -> Result<Self> {
         let block = if n <= SEQUENTIAL { NARROW } else { BROAD };
-        let mut panels = Vec::new();
+        let room = n.next_multiple_of(UNIT) * block.min(n).next_multiple_of(UNIT);
+        let mut panels = memory::zeros(room, "a factor of the kernel matrix")?;
         for done in (0..n).step_by(block) {
             watch.check()?;
             let width = block.min(n - done);

@@ -300,29 +300,4 @@ mod tests {
             assert_eq!(dot(&a, &a), expected);
         }
     }
-
-    /// Without the clearing of registers in `linalg::kernel`, the ordinary exp of libm becomes 35 times
-    /// slower after a matrix product. The test compares two times of the same run and allows a factor
-    /// of 10.
-    #[test]
-    #[cfg_attr(miri, ignore = "times mean nothing in Miri")]
-    fn libm_is_not_slowed_by_a_matrix_product() {
-        use crate::linalg::{Matrix, multiply};
-        let x: Vec<f64> = (0..200_000).map(|i| -f64::from(i) * 1e-4).collect();
-        let time = || {
-            (0..7)
-                .map(|_| {
-                    let start = std::time::Instant::now();
-                    std::hint::black_box(x.iter().map(|v| v.exp()).sum::<f64>());
-                    start.elapsed()
-                })
-                .min()
-                .unwrap()
-        };
-        let before = time();
-        let a = Matrix::from_fn(200, 200, |i, j| (i * j) as f64);
-        std::hint::black_box(multiply((&a).into(), (&a).into()));
-        let after = time();
-        assert!(after < before * 10, "exp took {before:?} before a product, {after:?} after");
-    }
 }

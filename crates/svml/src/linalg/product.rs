@@ -17,12 +17,11 @@ use super::matrix::Matrix;
 /// Rows of a panel: the numbers in one register of AVX-512.
 pub(super) const UNIT: usize = 8;
 /// Terms that are summed up in registers. A right panel of so many terms stays in the fastest cache.
-pub(super) const DEPTH: usize = 256;
+const DEPTH: usize = 256;
 /// Rows of the left factor whose panels are made at a time: they stay in the second cache.
 pub(super) const LEFT_ROWS: usize = 30 * UNIT;
 /// Rows of the right factor whose panels are made at a time.
 const RIGHT_ROWS: usize = 128 * UNIT;
-
 /// Columns of a product up to which rows of `a` are read where they are.
 const THIN: usize = 96;
 

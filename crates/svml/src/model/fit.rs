@@ -40,7 +40,8 @@ impl Model {
     ///
     /// let nca = Model::fit(&train, Method::svm_after(Nca::default()))?;
     /// let plain = Model::fit(&train, "euclidean".parse::<Method>()?)?;
-    /// assert!(nca.error_rate(&train)? < plain.error_rate(&train)?);
+    /// let test = Generator { seed: 1, ..Generator::default() }.generate()?.data;
+    /// assert!(nca.error_rate(&test)? < plain.error_rate(&test)?);
     /// # Ok::<(), svml::Error>(())
     /// ```
     pub fn fit(data: &Dataset, method: impl Into<Method>) -> Result<Self> {
