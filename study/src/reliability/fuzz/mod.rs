@@ -68,9 +68,9 @@ const TIME: Duration = Duration::from_secs(1);
 const MEMORY: usize = 64 << 20;
 const TIMES: usize = 4;
 /// Most files of the corpus of a target, the largest of them, and most bytes of all.
-const MOST_FILES: usize = 150;
+const MOST_FILES: usize = 600;
 const LARGEST: usize = 8 << 10;
-const MOST_BYTES: usize = 100 << 10;
+const MOST_BYTES: usize = 400 << 10;
 /// Most inputs that are kept to be changed.
 const KEPT: usize = 3000;
 /// Failures that are told apart before a target is given up.
@@ -331,28 +331,33 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Writes inputs of kinds that the corpus did not have, smallest first, as long as there is room.
+    /// Adds inputs of kinds that the corpus did not have, as long as there is room; what is there stays. They come in the order of
+    /// their names, which is that of no property, so that large inputs have their share too.
     fn write(&self, folder: &Path) -> Result<(), String> {
         let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
         fs::create_dir_all(folder).map_err(failed)?;
-        let mut all: Vec<(&String, &Vec<u8>)> =
-            self.kinds.iter().map(|(kind, &at)| (kind, &self.corpus[at])).collect();
-        all.sort_by(|(a, one), (b, other)| (one.len(), a).cmp(&(other.len(), b)));
-        all.truncate(MOST_FILES);
+        let (mut files, mut bytes) = (0, 0);
         for entry in fs::read_dir(folder).map_err(failed)? {
-            fs::remove_file(entry.map_err(failed)?.path()).map_err(failed)?;
+            let size = entry.and_then(|entry| entry.metadata()).map_err(failed)?.len();
+            (files, bytes) = (files + 1, bytes + size as usize);
         }
-        let mut bytes = 0;
-        for (kind, input) in all.iter().filter(|(_, input)| input.len() <= LARGEST) {
-            let same =
-                |part: &[u8]| tried(self.target, part).verdict.is_ok_and(|found| found == **kind);
-            let input = smallest(input, same);
-            bytes += input.len();
-            if bytes > MOST_BYTES {
+        let named = self.kinds.iter().map(|(kind, &at)| {
+            (folder.join(format!("{:016x}", hash(kind))), kind, &self.corpus[at])
+        });
+        let mut new: Vec<_> =
+            named.filter(|(path, _, input)| input.len() <= LARGEST && !path.exists()).collect();
+        new.sort();
+        for (path, kind, input) in new {
+            if files >= MOST_FILES {
                 break;
             }
-            let name = format!("{:016x}", hash(kind));
-            fs::write(folder.join(name), input).map_err(failed)?;
+            let same =
+                |part: &[u8]| tried(self.target, part).verdict.is_ok_and(|found| found == *kind);
+            let input = smallest(input, same);
+            if bytes + input.len() <= MOST_BYTES {
+                (files, bytes) = (files + 1, bytes + input.len());
+                fs::write(path, input).map_err(failed)?;
+            }
         }
         Ok(())
     }
