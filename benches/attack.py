@@ -59,8 +59,8 @@ class Run:
 
     @property
     def is_crash(self):
-        """Ended by a signal, by a panic, or for having taken too long."""
-        return self.code < 0 or self.code in (101, 134, 137, 139)
+        """Ended by a signal, by a panic, by an allocation that failed, or for having taken too long."""
+        return self.code < 0 or self.code in (101, 134, 137, 139) or "memory allocation of" in self.err
 
     @property
     def measured(self):

@@ -237,6 +237,10 @@ GROUPS = {
         ["landmarks/newton.rs", "landmarks/sums.rs", "landmarks/gradient.rs"],
         [("lib", ["landmarks::"]), ("landmarks", []), ("gradients", []), ("checkpoint", [])],
     ),
+    "linear algebra": (
+        ["linalg/product.rs", "linalg/cholesky.rs", "linalg/eigen.rs"],
+        [("lib", ["linalg::"]), ("kernels", []), ("oracles", [])],
+    ),
     "parsers": (
         ["data/read/csv.rs", "data/read/libsvm.rs", "data/read/delimiter.rs", "data/read/slips.rs"],
         [("lib", ["data::"]), ("reading", []), ("reading_any_input", []), ("groups", [])],
@@ -314,7 +318,7 @@ def mutants(options):
             check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         found = json.loads(done.stdout)
-        programs, wrong = build(tree, wanted)
+        programs, wrong = built(tree, wanted)
         bad = {m["id"] for m in found["written"] for file, at in wrong if m["file"] == file and within(at, m["bytes"])}
         if not wrong:
             break
@@ -374,7 +378,7 @@ def copy_to(tree):
     library.write_text(library.read_text() + SWITCH)
 
 
-def build(tree, wanted):
+def built(tree, wanted):
     """Builds the tests. Their programs, and the places (file, byte) of errors."""
     tests = sorted({name for _, tests in wanted.values() for name, _ in tests} - {"lib"})
     command = ["cargo", "test", "--no-run", "-p", "svml", "--lib", *(f"--test={name}" for name in tests)]

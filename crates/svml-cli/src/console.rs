@@ -47,10 +47,7 @@ impl Signals {
         };
         // A file that grows beyond a limit of the system is an error where it is written, not the end of the program.
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-        // Rust sends this to itself when there is no memory for something small that is not counted before, and has said
-        // "memory allocation of .. bytes failed" then: an error like others, not a crash that leaves an image of the memory.
-        let always = Arc::new(AtomicBool::new(true));
-        signal_hook::flag::register_conditional_shutdown(SIGABRT, 1, always)?;
+        exit_with_a_message_on(SIGABRT)?;
         let mut signals = signal_hook::iterator::Signals::new(listened)?;
         std::thread::Builder::new()
             .spawn(move || signals.forever().for_each(|_| self.interrupted()))
@@ -72,6 +69,31 @@ impl Signals {
             "interrupted: finishing with the best so far (press Ctrl-C again to quit immediately)",
         );
     }
+}
+
+/// What is said last where nothing else can be done.
+#[cfg(unix)]
+const LAST_WORDS: &[u8] =
+    b"svml: stopped by the failure above; if memory ran out, let the process have more \
+(ulimit, the limit of the container), or use fewer rows or columns\n";
+
+/// Rust prints "memory allocation of .. bytes failed" and sends itself SIGABRT when memory runs out for something too small to
+/// be counted beforehand. This turns that into an ordinary error: a message, exit code 1, and no core dump.
+#[cfg(unix)]
+#[allow(unsafe_code)]
+fn exit_with_a_message_on(signal: i32) -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    // Its own descriptor, because another thread may hold the lock of standard error.
+    let error = std::io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from).ok();
+    let last = move || {
+        if let Some(mut error) = error.as_ref() {
+            let _ = error.write_all(LAST_WORDS);
+        }
+        signal_hook::low_level::exit(1);
+    };
+    // SAFETY: the handler takes no lock and allocates nothing: it writes constant bytes to a descriptor and ends the process.
+    unsafe { signal_hook::low_level::register(signal, last) }.map(drop)
 }
 
 /// Whether a signal was told to have no effect before the program began, as nohup does with SIGHUP; that must stay so.

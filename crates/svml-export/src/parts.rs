@@ -10,6 +10,9 @@ pub const LIMIT: f64 = svml::data::LIMIT;
 /// Standardised values are held within +-this, as by the library; docs/model-format.md has the number.
 pub const FAR: f64 = 1e70;
 
+/// The most bytes that a number takes while it is written: its digits, and the text once more while that grows.
+const WRITING_A_NUMBER: usize = 96;
+
 /// How a row of encoded features becomes one of standardised features.
 pub struct Features<'a> {
     /// Names of the encoded features.
@@ -76,6 +79,14 @@ impl Features<'_> {
 impl Rest<'_> {
     /// `target` is what it is written for, in words.
     pub fn of<'a>(model: &'a Model, output: Output, target: &str) -> Result<Rest<'a>> {
+        let metrics =
+            model.members().iter().map(|member| member.metric().values().len()).sum::<usize>();
+        let numbers =
+            model.support_vectors().as_slice().len() + model.metric().values().len() + metrics;
+        svml::internals::room_for(
+            WRITING_A_NUMBER.saturating_mul(numbers),
+            "the model as it is written",
+        )?;
         if output == Output::Map || !model.is_classifier() {
             return Ok(Rest::Metric(Map::of(model.metric())));
         }

@@ -24,6 +24,13 @@ const LARGE: usize = 1 << 15;
 /// Buffers of so many bytes are very large.
 const VERY_LARGE: usize = 256 << 20;
 
+/// The most that small things take for each column of a table while it is read: its name in a few places, what its cells look
+/// like, how they are encoded. Each is small, but a table may have a hundred thousand columns.
+pub(crate) const READING_A_COLUMN: usize = 1 << 10;
+
+/// The same for a column of a table that is learned from: its statistics, its weight in each metric and in each step.
+pub(crate) const LEARNING_A_COLUMN: usize = 1 << 11;
+
 /// Three quarters of the bytes that are free, so that something is left for what is not counted.
 pub(crate) fn free() -> u64 {
     free_under(Path::new("/")).map_or(UNKNOWN, |bytes| bytes / 4 * 3)

@@ -30,7 +30,7 @@ pub struct Options {
 }
 
 /// Limits on the address space, in megabytes.
-const LIMITS: [u64; 4] = [256, 512, 1024, 2048];
+const LIMITS: [u64; 8] = [32, 64, 128, 192, 256, 512, 1024, 2048];
 /// How much the peak may be above what was said before, at most.
 const TOLERANCE: f64 = 0.15;
 /// Time between two looks at the peak of a process.
@@ -69,6 +69,12 @@ impl Seen {
         }
     }
 
+    /// Whether memory ran out for something that is not counted beforehand, so that Rust ended the program and only a last
+    /// message could be written.
+    fn is_last_resort(&self) -> bool {
+        self.text.contains("memory allocation of")
+    }
+
     fn is_result(&self) -> bool {
         self.status.success()
     }
@@ -97,12 +103,13 @@ impl Attack<'_> {
     fn all(&self, fast: bool) -> Result<Record, String> {
         let mut seen = Vec::new();
         let mut met = true;
-        let (mut runs, mut results, mut bad) = (0_usize, 0_usize, Vec::new());
+        let (mut runs, mut results, mut last, mut bad) = (0_usize, 0_usize, 0_usize, Vec::new());
         for (args, input) in self.cases(fast)? {
             for limit in LIMITS {
                 let one = self.limited(limit, &args, input.as_deref())?;
                 runs += 1;
                 results += usize::from(one.is_result());
+                last += usize::from(one.is_last_resort());
                 if !one.is_answer() {
                     bad.push(format!(
                         "{} under {limit} MB: {}, {}",
@@ -115,7 +122,9 @@ impl Attack<'_> {
         }
         met &= bad.is_empty();
         seen.push(format!(
-            "{runs} runs of train, show, plot, export, explain and predict under limits of 256 MB to 2 GB on the address space: {results} results, {} errors with exit code 1, {} ended otherwise.",
+            "{runs} runs of train, show, plot, export, explain and predict under limits of {} MB to {} MB on the address space: {results} results, {} errors with exit code 1, {last} of which a failed allocation led to and not a count made beforehand; {} ended otherwise.",
+            LIMITS[0],
+            LIMITS[LIMITS.len() - 1],
             runs - results - bad.len(),
             bad.len()
         ));
@@ -308,6 +317,7 @@ mod tests {
         assert_eq!(seen("This will need up to about 0.6 GB of memory.").said(), Some(0.6e9));
         assert_eq!(seen("This will need up to about 620 MB of memory.").said(), Some(620e6));
         assert!(seen("svml: x.csv: more than the limit").is_answer());
-        assert!(!seen("memory allocation of 40000 bytes failed").is_answer());
+        let aborted = seen("memory allocation of 40000 bytes failed");
+        assert!(!aborted.is_answer() && aborted.is_last_resort());
     }
 }

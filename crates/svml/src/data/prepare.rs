@@ -109,7 +109,9 @@ impl TrainingRows {
             }
         }
         data.check_missing()?;
-        memory::room_for(16 * data.x().as_slice().len(), "copies of the rows to learn from")?;
+        let columns = memory::LEARNING_A_COLUMN * data.x().cols();
+        let bytes = 16 * data.x().as_slice().len() + columns;
+        memory::room_for(bytes, "copies of the rows to learn from")?;
         let classes: Vec<String> = present.iter().map(|&c| data.classes()[c].clone()).collect();
         // Large tables are not copied twice.
         let x = match counted.len() == data.rows() {

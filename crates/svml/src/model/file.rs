@@ -50,6 +50,8 @@ const MOST_MEMBERS: usize = 100;
 const MOST_COLUMNS_OF_MEAN: usize = 1000;
 /// Most bytes of a header, which has a few for each row and some hundreds for each feature.
 const LONGEST_HEADER: u64 = 1 << 28;
+/// How many bytes of memory a byte of a header becomes at most, while lists grow as they are read.
+const IN_MEMORY: usize = 4;
 /// Most characters of a message, and most items of a list in one: a file of a stranger must not fill the screen.
 const LONGEST_MESSAGE: usize = 400;
 const SHOWN: usize = 8;
@@ -309,6 +311,7 @@ pub(super) fn from_bytes(bytes: &[u8]) -> Result<Model> {
         .filter(|len| *len <= rest.len())
         .ok_or_else(|| bad(format!("a header of {header} bytes in {}", rest.len())))?;
     let (header, arrays) = rest.split_at(header);
+    memory::room_for(IN_MEMORY * header.len(), "the header of the model")?;
     let header: Header =
         serde_json::from_slice(header).map_err(|e| bad(format!("its header is wrong: {e}")))?;
     // Names in messages of the schema may be as long as the file.
@@ -683,7 +686,9 @@ fn read(mut reader: impl Read, length: Option<u64>, path: &Path) -> Result<Model
         }
         None => MAX_INPUT_BYTES,
     };
-    // As long as it was when it was opened.
+    // As long as it was when it was opened, and one byte more, which tells whether it grew.
+    let known = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+    memory::reserve(&mut bytes, known + 1, "the model")?;
     reader.take(limit + 1 - PREFIX as u64).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > limit {
         return Err(match length {

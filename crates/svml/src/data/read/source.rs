@@ -382,7 +382,7 @@ fn not_utf8(before: &[u8], byte: u8, line: u64) -> Error {
     }
 }
 
-/// Refuses a table of more than [`MAX_COLUMNS`] feature columns.
+/// Refuses a table of more than [`MAX_COLUMNS`] feature columns, or of more than there is memory for.
 pub(super) fn check_width(width: usize, line: u64) -> Result<()> {
     if width > MAX_COLUMNS {
         return Err(Error::Parse {
@@ -393,7 +393,7 @@ pub(super) fn check_width(width: usize, line: u64) -> Result<()> {
             remedy: None,
         });
     }
-    Ok(())
+    memory::room_for(memory::READING_A_COLUMN * width, "the columns of a table")
 }
 
 /// Finds the line, counted from 1, of each of a series of ascending offsets in a text. LF, CRLF and a lone CR
