@@ -484,7 +484,8 @@ fn seeds(target: &str) -> Result<Vec<Vec<u8>>, String> {
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/svml/tests/data");
     let mut files = Vec::new();
-    for name in ["model_v1", "model_v2", "model_v4", "model_v5", "v3/auto", "v3/fixed", "v3/nca"] {
+    let versions = ["v1", "v2", "v4", "v5", "v6", "v7", "v8"].map(|name| format!("model_{name}"));
+    for name in versions.into_iter().chain(["v3/auto", "v3/fixed", "v3/nca"].map(str::to_owned)) {
         let path = folder.join(format!("{name}.svml"));
         files.push(fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?);
     }
