@@ -7,6 +7,7 @@
 // Tiles are written as in formulas, with an index for each side.
 #![allow(clippy::needless_range_loop)]
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::exp::{dispatch, mul_add};
@@ -49,16 +50,13 @@ impl Cholesky {
     /// read. `ridge` is the value that the caller has added to the diagonal: it is named in the error,
     /// beside the index of the pivot that is not positive, and not used otherwise.
     pub fn new(mut data: Vec<f64>, n: usize, ridge: f64, watch: &Watch) -> Result<Self> {
-        let block = if n <= SEQUENTIAL { NARROW } else { BROAD };
-        let room = n.next_multiple_of(UNIT) * block.min(n).next_multiple_of(UNIT);
-        let mut panels = memory::zeros(room, "a factor of the kernel matrix")?;
-        for done in (0..n).step_by(block) {
-            watch.check()?;
-            let width = block.min(n - done);
-            factor_block_column(&mut data[done * n..], n, width, &mut panels)
-                .map_err(|pivot| Error::NotPositiveDefinite { pivot: done + pivot, ridge })?;
+        let small = n <= SEQUENTIAL;
+        let mut panels = if small { PANELS.take() } else { Vec::new() };
+        let factored = factor(&mut data, n, ridge, &mut panels, watch);
+        if small {
+            PANELS.set(panels);
         }
-        Ok(Self { data, n })
+        factored.map(|()| Self { data, n })
     }
 
     /// Gives back the memory of the factor, to be reused by the next factorisation.
@@ -148,6 +146,35 @@ impl Cholesky {
     }
 }
 
+thread_local! {
+    /// Memory for the panels of small matrices, less than 1 MB: to ask for it takes a turn among all threads, which were
+    /// seen to wait for each other where many small matrices are factored at a time.
+    static PANELS: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
+}
+
+/// Replaces the lower triangle of `data` by its factor. `panels` is memory to work in.
+fn factor(
+    data: &mut [f64],
+    n: usize,
+    ridge: f64,
+    panels: &mut Vec<f64>,
+    watch: &Watch,
+) -> Result<()> {
+    let block = if n <= SEQUENTIAL { NARROW } else { BROAD };
+    let room = n.next_multiple_of(UNIT) * block.min(n).next_multiple_of(UNIT);
+    if panels.len() < room {
+        memory::reserve(panels, room - panels.len(), "a factor of the kernel matrix")?;
+        panels.resize(room, 0.0);
+    }
+    for done in (0..n).step_by(block) {
+        watch.check()?;
+        let width = block.min(n - done);
+        factor_block_column(&mut data[done * n..], n, width, panels)
+            .map_err(|pivot| Error::NotPositiveDefinite { pivot: done + pivot, ridge })?;
+    }
+    Ok(())
+}
+
 /// One step of the right-looking algorithm. `columns` begins with the first column of the block and ends with the matrix, whose
 /// columns are `n` long: factors its first `width` columns and subtracts their outer product from the rest. The error is the
 /// index of the pivot that is not positive. `panels` is memory to work in.
@@ -155,14 +182,14 @@ fn factor_block_column(
     columns: &mut [f64],
     n: usize,
     width: usize,
-    panels: &mut Vec<f64>,
+    panels: &mut [f64],
 ) -> std::result::Result<(), usize> {
     let rows = columns.len() / n;
     let first = n - rows;
     let (block, right) = columns.split_at_mut(width * n);
     let depth = width.next_multiple_of(UNIT);
     // What is in it from before is overwritten.
-    panels.resize(rows.div_ceil(UNIT) * UNIT * depth, 0.0);
+    let panels = &mut panels[..rows.next_multiple_of(UNIT) * depth];
     let (diagonal, below) = panels.split_at_mut(depth * depth);
 
     factor_diagonal(&block[first..], n, width, diagonal).map_or(Ok(()), Err)?;
