@@ -15,7 +15,7 @@ use super::product::{
     Columns, LEFT_ROWS, Packed, Rows, Terms, Tile, UNIT, Update, one_tile, panels_product,
     three_tiles,
 };
-use super::{Block, Matrix, add_columns};
+use super::{Block, Matrix};
 use crate::error::{Error, Result};
 use crate::watch::Watch;
 use crate::{memory, parallel};
@@ -425,7 +425,13 @@ fn solve_upper_tile<const FMA: bool>(x: &mut Tile, r: &Tile, inverse: &[f64; UNI
 /// apart.
 fn solve(side: Side, r: &[f64], stride: usize, x: &mut [f64], n: usize) {
     if x.len() < TOGETHER * n {
-        x.chunks_exact_mut(n).for_each(|x| solve_one(side, r, stride, x));
+        let mut padded = vec![0.0; n.next_multiple_of(UNIT)];
+        for x in x.chunks_exact_mut(n) {
+            padded[..n].copy_from_slice(x);
+            padded[n..].fill(0.0);
+            solve_one(side, r, stride, n, &mut padded);
+            x.copy_from_slice(&padded[..n]);
+        }
         return;
     }
     // Panels of some columns each, with their rows as terms: what is solved for is then used by the next rows as it is.
@@ -460,20 +466,12 @@ fn substitute_body<const FMA: bool, const WIDE: bool>(
         let block = if side == Side::Lower { step } else { blocks - 1 - step };
         let first = block * UNIT;
         let end = n.min(first + UNIT);
-        // Row c of the triangle has `pivots[b][c]` in its column b; what is missing of it is a unit matrix.
-        let mut pivots = [[0.0; UNIT]; UNIT];
-        for b in 0..UNIT {
-            for c in b..UNIT {
-                let entry = if first + c < n { r[(first + b) * stride + first + c] } else { 0.0 };
-                match side {
-                    Side::Lower => pivots[b][c] = entry,
-                    Side::Upper => pivots[c][b] = entry,
-                }
-            }
-            if first + b >= n {
-                pivots[b][b] = 1.0;
-            }
-        }
+        // Row c of the triangle has `pivots[b][c]` in its column b.
+        let tile = pivot_tile(r, stride, first, n);
+        let pivots = match side {
+            Side::Lower => tile,
+            Side::Upper => std::array::from_fn(|c| std::array::from_fn(|b| tile[b][c])),
+        };
         match side {
             // Where fewer rows are left than a tile has, the rest of the tile is not used.
             Side::Lower => {
@@ -560,71 +558,143 @@ fn solve_whole<const FMA: bool>(
     }
 }
 
-/// As [`solve`] for one right-hand side, which takes as long as reading the factor.
-fn solve_one(side: Side, r: &[f64], stride: usize, x: &mut [f64]) {
-    let n = x.len();
-    match side {
-        Side::Lower => {
-            for first in (0..n).step_by(UNIT) {
-                let end = n.min(first + UNIT);
-                for j in first..end {
-                    let column = &r[j * stride..];
-                    x[j] /= column[j];
-                    let (value, rest) = (x[j], &mut x[j + 1..end]);
-                    rest.iter_mut().zip(&column[j + 1..]).for_each(|(x, r)| *x -= value * r);
-                }
-                let columns: [&[f64]; UNIT] =
-                    std::array::from_fn(|c| &r[(first + c).min(end - 1) * stride..]);
-                let factors: [f64; UNIT] =
-                    std::array::from_fn(|c| x.get(first + c).map_or(0.0, |v| -v));
-                let count = end - first;
-                add_columns(&mut x[end..], &columns[..count], &factors[..count], end);
-            }
-        }
-        Side::Upper => {
-            for first in (0..n).step_by(UNIT).rev() {
-                let end = n.min(first + UNIT);
-                if end < n {
-                    let (open, known) = x[first..].split_at_mut(UNIT);
-                    let products = eight_dots(&r[first * stride + end..], stride, known);
-                    open.iter_mut().zip(products).for_each(|(x, product)| *x -= product);
-                }
-                for j in (first..end).rev() {
-                    let column = &r[j * stride..][..end];
-                    let known = column[j + 1..].iter().zip(&x[j + 1..end]);
-                    x[j] = (x[j] - known.map(|(r, x)| r * x).sum::<f64>()) / column[j];
-                }
-            }
-        }
-    }
-}
-
 dispatch! {
-    /// The products of `x` with [`UNIT`] columns that are `stride` apart.
-    fn eight_dots(columns: &[f64], stride: usize, x: &[f64]) -> [f64; UNIT] = eight_dots_body
+    /// As [`solve`] for one right-hand side of `n` numbers, which takes as long as reading the factor. `x` has whole registers:
+    /// what follows the numbers must be zero, and is not part of the solution.
+    fn solve_one(side: Side, r: &[f64], stride: usize, n: usize, x: &mut [f64]) = solve_one_body, by width
 }
 
 #[inline(always)]
-fn eight_dots_body<const FMA: bool>(columns: &[f64], stride: usize, x: &[f64]) -> [f64; UNIT] {
-    let mut products = [0.0; UNIT];
-    for (half, products) in products.chunks_exact_mut(4).enumerate() {
-        let columns = &columns[half * 4 * stride..];
-        let [a, b, c, d] = std::array::from_fn(|i| columns[i * stride..][..x.len()].as_chunks());
-        let (x, rest) = x.as_chunks::<UNIT>();
-        let [mut p, mut q, mut r, mut s] = [[0.0; UNIT]; 4];
-        for ((((x, a), b), c), d) in x.iter().zip(a.0).zip(b.0).zip(c.0).zip(d.0) {
-            add_products::<FMA>(&mut p, x, a);
-            add_products::<FMA>(&mut q, x, b);
-            add_products::<FMA>(&mut r, x, c);
-            add_products::<FMA>(&mut s, x, d);
-        }
-        let rests = [(p, a.1), (q, b.1), (r, c.1), (s, d.1)];
-        for (product, (sums, column)) in products.iter_mut().zip(rests) {
-            let rest: f64 = rest.iter().zip(column).map(|(x, v)| x * v).sum();
-            *product = sums.iter().sum::<f64>() + rest;
+fn solve_one_body<const FMA: bool, const WIDE: bool>(
+    side: Side,
+    r: &[f64],
+    stride: usize,
+    n: usize,
+    x: &mut [f64],
+) {
+    let blocks = n.div_ceil(UNIT);
+    for step in 0..blocks {
+        let first = UNIT * if side == Side::Lower { step } else { blocks - 1 - step };
+        let Some((open, rest)) = x[first..].split_first_chunk_mut::<UNIT>() else { return };
+        let pivots = pivot_tile(r, stride, first, n);
+        let inverse = inverse_pivots(&pivots);
+        let below = r.get(first * stride + first + UNIT..).unwrap_or_default();
+        match side {
+            Side::Lower => {
+                for b in 0..UNIT {
+                    open[b] *= inverse[b];
+                    for c in b + 1..UNIT {
+                        open[c] = mul_add::<FMA>(-open[b], pivots[b][c], open[c]);
+                    }
+                }
+                subtract_columns::<FMA>(rest, below, stride, open);
+            }
+            Side::Upper => {
+                if !rest.is_empty() {
+                    let count = n - first - UNIT;
+                    let (low, high) = if WIDE {
+                        let [a, b, c, d, e, f, g, h] =
+                            dots::<FMA, UNIT>(below, stride, rest, count);
+                        ([a, b, c, d], [e, f, g, h])
+                    } else {
+                        let high = &below[4 * stride..];
+                        (
+                            dots::<FMA, 4>(below, stride, rest, count),
+                            dots::<FMA, 4>(high, stride, rest, count),
+                        )
+                    };
+                    let products = low.into_iter().chain(high);
+                    open.iter_mut().zip(products).for_each(|(x, product)| *x -= product);
+                }
+                for c in (0..UNIT).rev() {
+                    open[c] *= inverse[c];
+                    for b in 0..c {
+                        open[b] = mul_add::<FMA>(-open[c], pivots[b][c], open[b]);
+                    }
+                }
+            }
         }
     }
-    products
+}
+
+/// The triangle on the diagonal of R that begins in row `first`: `tile[b][c]` stands in its column b and row c. What is missing
+/// of it is a unit matrix.
+#[inline(always)]
+fn pivot_tile(r: &[f64], stride: usize, first: usize, n: usize) -> Tile {
+    let mut tile = [[0.0; UNIT]; UNIT];
+    for (b, tile) in tile.iter_mut().enumerate() {
+        match r.get((first + b) * stride + first..) {
+            Some(column) if first + UNIT <= n => {
+                (b..UNIT).for_each(|c| tile[c] = column[c]);
+            }
+            Some(column) if first + b < n => {
+                (b..n - first).for_each(|c| tile[c] = column[c]);
+            }
+            _ => tile[b] = 1.0,
+        }
+    }
+    tile
+}
+
+/// `x -= sum_c factors[c] columns[c]` for columns that are `stride` apart. The last numbers of `x` may be behind the end of a
+/// column, and mean nothing then.
+#[inline(always)]
+fn subtract_columns<const FMA: bool>(
+    x: &mut [f64],
+    columns: &[f64],
+    stride: usize,
+    factors: &[f64; UNIT],
+) {
+    if x.is_empty() {
+        return;
+    }
+    let column = |c: usize| columns[c * stride..][..x.len()].as_chunks::<UNIT>().0.iter();
+    let [a, b, c, d] = std::array::from_fn(column);
+    let [e, f, g, h] = std::array::from_fn(|c| column(c + 4));
+    let eight = a.zip(b).zip(c).zip(d).zip(e).zip(f).zip(g).zip(h);
+    let factors = factors.map(|factor| -factor);
+    for (x, (((((((a, b), c), d), e), f), g), h)) in
+        x.as_chunks_mut::<UNIT>().0.iter_mut().zip(eight)
+    {
+        for l in 0..UNIT {
+            let column = [a[l], b[l], c[l], d[l], e[l], f[l], g[l], h[l]];
+            for c in 0..UNIT {
+                x[l] = mul_add::<FMA>(factors[c], column[c], x[l]);
+            }
+        }
+    }
+}
+
+/// The products of the first `count` numbers of `x` with N columns that are `stride` apart.
+#[inline(always)]
+fn dots<const FMA: bool, const N: usize>(
+    columns: &[f64],
+    stride: usize,
+    x: &[f64],
+    count: usize,
+) -> [f64; N] {
+    let (x, whole) = (x.as_chunks::<UNIT>().0, count / UNIT);
+    let columns: [&[f64]; N] = std::array::from_fn(|c| &columns[c * stride..]);
+    let chunks: [&[[f64; UNIT]]; N] = columns.map(|column| &column.as_chunks().0[..whole]);
+    let mut sums = [[0.0; UNIT]; N];
+    for (i, x) in x[..whole].iter().enumerate() {
+        for c in 0..N {
+            add_products::<FMA>(&mut sums[c], x, &chunks[c][i]);
+        }
+    }
+    // What is behind the end of a column may be anything.
+    let rest = count % UNIT;
+    if let Some(x) = x.get(whole).filter(|_| rest > 0) {
+        for c in 0..N {
+            let column = &columns[c][whole * UNIT..];
+            let last = match column.first_chunk::<UNIT>() {
+                Some(column) => std::array::from_fn(|l| if l < rest { column[l] } else { 0.0 }),
+                None => std::array::from_fn(|l| if l < rest { column[l] } else { 0.0 }),
+            };
+            add_products::<FMA>(&mut sums[c], x, &last);
+        }
+    }
+    sums.map(|s| ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7])))
 }
 
 /// `sums += x v`, number by number.
@@ -685,6 +755,25 @@ mod tests {
         }
     }
 
+    /// Whole registers are read, also where they reach beyond the end of a column.
+    #[test]
+    fn what_is_above_the_diagonal_is_not_used() {
+        for n in [1, 9, 30, 64, 100] {
+            let mut factor = Cholesky::new(kernel_like(n), n, 0.1, &Watch::default()).unwrap();
+            let solved = |factor: &Cholesky, columns: usize| {
+                let mut x: Vec<f64> = (0..n * columns).map(|i| (i % 5) as f64).collect();
+                factor.solve_lower(&mut x);
+                factor.solve_upper(&mut x);
+                x
+            };
+            let before = [1, 2, 9].map(|columns| solved(&factor, columns));
+            for j in 0..n {
+                factor.data[j * n..j * n + j].fill(f64::NAN);
+            }
+            assert!(before == [1, 2, 9].map(|columns| solved(&factor, columns)), "{n}");
+        }
+    }
+
     /// The tiles of AVX-512 and the smaller ones run the same operations.
     #[test]
     fn the_same_bits_with_smaller_tiles() {
@@ -706,6 +795,11 @@ mod tests {
             substitute_body::<true, true>(side, factor.lower(), n, n, &mut wide);
             substitute_body::<true, false>(side, factor.lower(), n, n, &mut narrow);
             assert_eq!(wide, narrow);
+            let x: Vec<f64> = (0..64).map(|i| if i < n { (i % 7) as f64 } else { 0.0 }).collect();
+            let (mut wide, mut narrow) = (x.clone(), x);
+            solve_one_body::<true, true>(side, factor.lower(), n, n, &mut wide);
+            solve_one_body::<true, false>(side, factor.lower(), n, n, &mut narrow);
+            assert_eq!(wide[..n], narrow[..n]);
         }
     }
 
