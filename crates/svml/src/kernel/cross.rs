@@ -2,7 +2,7 @@
 
 use super::{TILE_COLS, TILE_ROWS};
 use crate::linalg::{
-    self, Block, LANES, Matrix, dot, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each,
+    self, Block, LANES, Matrix, Panels, dot, exp_neg_each, exp_neg_sq_dist, exp_neg_sqrt_each,
     four_abs_dists, four_sq_dists,
 };
 use crate::metric::Kernel;
@@ -16,8 +16,8 @@ pub struct Points {
 }
 
 enum Layout {
-    /// The points themselves and their squared norms: the Gaussian kernel needs products only.
-    Rows { z: Matrix, norms: Vec<f64> },
+    /// As a factor of products, and their squared norms: the Gaussian kernel needs products only.
+    Products { points: Panels, norms: Vec<f64> },
     /// In tiles, coordinate by coordinate: kernels that need differences of coordinates, because close to 0 the root
     /// of a squared distance by products would have lost half of its digits.
     Tiles(Tiles),
@@ -30,7 +30,7 @@ impl Points {
         let layout = match kernel {
             Kernel::Gaussian => {
                 let norms = z.iter_rows().map(|z| dot(z, z)).collect();
-                Layout::Rows { z, norms }
+                Layout::Products { points: Panels::new(Block::from(&z).t()), norms }
             }
             _ => Layout::Tiles(Tiles::new(&z)),
         };
@@ -51,17 +51,12 @@ impl Points {
         }
         let rows = out.len() / m;
         match &self.layout {
-            Layout::Rows { z: points, norms } => {
+            Layout::Products { points, norms } => {
                 for start in (0..m).step_by(TILE_COLS) {
                     let cols = TILE_COLS.min(m - start);
-                    let block = Block::rows(points, start, cols);
-                    linalg::product(
-                        &mut out[start..],
-                        m,
-                        -2.0,
-                        Block::rows(z, first, rows),
-                        block.t(),
-                    );
+                    let rows = Block::rows(z, first, rows);
+                    let columns = start..start + cols;
+                    linalg::product_with(&mut out[start..], m, -2.0, rows, points, columns);
                     for (i, out) in out.chunks_exact_mut(m).enumerate() {
                         let z = z.row(first + i);
                         exp_neg_sq_dist(

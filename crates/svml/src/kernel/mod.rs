@@ -199,15 +199,21 @@ pub struct Outer<'a> {
 /// The sums of equation (1), sum_j beta_j k(x, x_j), for rows `z` and support rows `support`, both
 /// already mapped by L, and each row of coefficients in `beta`. // (rows of z, rows of beta)
 pub fn expand(kernel: Kernel, z: &Matrix, support: &Matrix, beta: &Matrix) -> Matrix {
+    /// Tasks to share the work between: memory for a tile is asked for, and cleared, once in each of them.
+    const TASKS: usize = 64;
     let points = Points::new(kernel, support.clone());
     let mut sums = Matrix::zeros(z.rows(), beta.rows());
     let (width, count) = (beta.rows().max(1), points.count());
-    let tiles = sums.as_mut_slice().chunks_mut(TILE_ROWS * width).enumerate();
-    parallel::for_each(tiles, |(t, sums)| {
-        let mut tile = vec![0.0; sums.len() / width * count];
-        points.fill(z, t * TILE_ROWS, &mut tile);
-        for (sums, k) in sums.chunks_exact_mut(width).zip(tile.chunks_exact(count.max(1))) {
-            sums.iter_mut().zip(beta.iter_rows()).for_each(|(sum, beta)| *sum = dot(k, beta));
+    let rows_per_task = z.rows().max(1).div_ceil(TASKS).next_multiple_of(TILE_ROWS);
+    let tasks = sums.as_mut_slice().chunks_mut(rows_per_task * width).enumerate();
+    parallel::for_each(tasks, |(task, sums)| {
+        let mut tile = vec![0.0; TILE_ROWS.min(sums.len() / width) * count];
+        for (t, sums) in sums.chunks_mut(TILE_ROWS * width).enumerate() {
+            let tile = &mut tile[..sums.len() / width * count];
+            points.fill(z, task * rows_per_task + t * TILE_ROWS, tile);
+            for (sums, k) in sums.chunks_exact_mut(width).zip(tile.chunks_exact(count.max(1))) {
+                sums.iter_mut().zip(beta.iter_rows()).for_each(|(sum, beta)| *sum = dot(k, beta));
+            }
         }
     });
     sums

@@ -25,7 +25,7 @@ pub(crate) use loops::{
     four_abs_dists, four_products, four_sq_dists, least_sum, scale_and_sum, sign_differences,
     sq_dists, sum, symmetric_times,
 };
-pub(crate) use product::{Block, add_product, multiply, product};
+pub(crate) use product::{Block, Panels, add_product, multiply, product, product_with};
 pub(crate) use small_system::SmallSystem;
 
 use crate::error::{Error, Result};

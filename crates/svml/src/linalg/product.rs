@@ -173,6 +173,71 @@ fn into_column(out: &mut [f64], stride: usize, update: Update, a: Block<'_>, b: 
     }
 }
 
+/// The right factor of products with many left ones, in panels that are made once.
+pub(crate) struct Panels {
+    /// One section of [`DEPTH`] terms after the other, each with the panels of all columns.
+    data: Vec<f64>,
+    terms: usize,
+    cols: usize,
+}
+
+impl Panels {
+    pub fn new(b: Block<'_>) -> Self {
+        let (terms, cols) = (b.rows, b.cols);
+        let (mut data, mut section) = (Vec::new(), Vec::new());
+        for k in (0..terms).step_by(DEPTH) {
+            b.t().pack(0..cols, k..terms.min(k + DEPTH), &mut section);
+            data.extend_from_slice(&section);
+        }
+        Self { data, terms, cols }
+    }
+
+    /// Calls `make` with the place of each block of columns, in order, and its panels for the terms from `first` on.
+    fn blocks(
+        &self,
+        columns: Range<usize>,
+        first: usize,
+        mut make: impl FnMut(usize, usize, &[f64]),
+    ) {
+        let depth = DEPTH.min(self.terms - first);
+        let section = &self.data[first * self.cols.next_multiple_of(UNIT)..];
+        let panels = &section[columns.start * depth..columns.end.next_multiple_of(UNIT) * depth];
+        for (l, left) in panels.chunks(LEFT_ROWS * depth).enumerate() {
+            let place = l * LEFT_ROWS;
+            make(place, LEFT_ROWS.min(columns.len() - place), left);
+        }
+    }
+}
+
+/// As [`product`] with `columns` of a factor that is in panels; the first of them is a multiple of [`UNIT`].
+pub(crate) fn product_with(
+    out: &mut [f64],
+    stride: usize,
+    alpha: f64,
+    a: Block<'_>,
+    b: &Panels,
+    columns: Range<usize>,
+) {
+    if a.cols == 0 {
+        (0..a.rows).for_each(|i| out[i * stride..i * stride + columns.len()].fill(0.0));
+    }
+    let (left_panels, mut right_panels) = PANELS.take();
+    for k in (0..a.cols).step_by(DEPTH) {
+        let section = k..a.cols.min(k + DEPTH);
+        let update = Update { alpha, add: k > 0, triangle: None };
+        for i in (0..a.rows).step_by(RIGHT_ROWS) {
+            let part = i..a.rows.min(i + RIGHT_ROWS);
+            a.pack(part.clone(), section.clone(), &mut right_panels);
+            b.blocks(columns.clone(), k, |place, count, left| {
+                let out = &mut out[i * stride + place..];
+                let size = (count, part.len());
+                panels_product(out, stride, size, section.len(), update, left, &right_panels);
+            });
+        }
+    }
+    PANELS.set((left_panels, right_panels));
+}
+
 thread_local! {
     /// Memory for the panels of a product, at most 3 MB: asking for it anew takes as long as a small product.
     static PANELS: Cell<(Vec<f64>, Vec<f64>)> = const { Cell::new((Vec::new(), Vec::new())) };
@@ -583,6 +648,13 @@ mod tests {
         for a in [Block::from(&a), Block::from(&transposed(&a)).t()] {
             let part = multiply(a, (&one).into());
             assert!((0..40).all(|i| part.row(i) == &whole.row(i)[50..51]));
+        }
+        let panels = Panels::new((&b).into());
+        for columns in [0..130, 8..9, 96..130] {
+            let mut part = vec![0.0; 40 * columns.len()];
+            product_with(&mut part, columns.len(), 1.0, (&a).into(), &panels, columns.clone());
+            let mut rows = part.chunks_exact(columns.len()).zip(whole.iter_rows());
+            assert!(rows.all(|(part, whole)| part == &whole[columns.clone()]));
         }
 
         let (mut left, mut right) = (Vec::new(), Vec::new());
