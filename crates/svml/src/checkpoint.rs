@@ -152,7 +152,7 @@ impl Store {
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::Checkpoint {
                     path,
-                    what: "another fit that is running uses this checkpoint".to_owned(),
+                    what: "this checkpoint is in use by another running fit".to_owned(),
                     remedy: Remedy::OtherCheckpoint,
                 });
             }
@@ -342,16 +342,18 @@ fn begun(mut file: File, head: &[u8]) -> io::Result<File> {
 /// What is wrong with a file that does not begin as it should.
 fn difference(found: &[u8], data: Key) -> String {
     let Some(rest) = found.strip_prefix(MAGIC) else {
-        return "this file is not a checkpoint of svml".to_owned();
+        return "this file is not an svml checkpoint".to_owned();
     };
     let (length, rest) = rest.split_first().map_or((0, rest), |(n, rest)| (usize::from(*n), rest));
     let version = String::from_utf8_lossy(&rest[..length.min(rest.len())]).into_owned();
     if version != VERSION {
-        return format!("this checkpoint is of svml {version}, and this is svml {VERSION}");
+        return format!(
+            "this checkpoint was written by svml {version}, but this is svml {VERSION}"
+        );
     }
     match rest[length..].starts_with(&data.to_bytes()) {
-        true => "this checkpoint is of a fit with other parameters".to_owned(),
-        false => "this checkpoint is of a fit to other data".to_owned(),
+        true => "this checkpoint belongs to a fit with different parameters".to_owned(),
+        false => "this checkpoint belongs to a fit to different data".to_owned(),
     }
 }
 
@@ -493,12 +495,12 @@ mod tests {
         };
         drop(open(&path).unwrap());
         let text = refused("other", "parameters");
-        assert!(text.contains("other data; remove the file"), "{text}");
-        assert!(refused("data", "other").contains("other parameters; remove the file"));
+        assert!(text.contains("different data; use a different file"), "{text}");
+        assert!(refused("data", "other").contains("different parameters; use a different file"));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[17] = b'9';
         std::fs::write(&path, &bytes).unwrap();
-        assert!(refused("data", "parameters").contains("is of svml 9"));
+        assert!(refused("data", "parameters").contains("was written by svml 9"));
         for content in ["a,b\n1,2\n", "svml", "svmlx", "svml checkpoint 2", "x"] {
             std::fs::write(&path, content).unwrap();
             match content {
@@ -506,7 +508,7 @@ mod tests {
                 "svml" => drop(open(&path).unwrap()),
                 _ => {
                     let text = refused("data", "parameters");
-                    assert!(text.contains("is not a checkpoint of svml"), "{text}");
+                    assert!(text.contains("is not an svml checkpoint"), "{text}");
                     assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
                 }
             }
@@ -519,7 +521,7 @@ mod tests {
         let path = file("shared");
         let first = open(&path).unwrap();
         let text = open(&path).unwrap_err().to_string();
-        assert!(text.contains("another fit that is running uses this checkpoint; wait"), "{text}");
+        assert!(text.contains("this checkpoint is in use by another running fit; wait"), "{text}");
         drop(first);
         assert!(open(&path).is_ok());
         std::fs::remove_file(path).unwrap();

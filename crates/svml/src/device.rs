@@ -57,7 +57,8 @@ impl FromStr for Device {
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cuda(0)),
             _ => text.strip_prefix("cuda:").and_then(number).map(Self::Cuda).ok_or_else(|| {
-                let bound = "auto, cpu, cuda or cuda:N with N the number of a card, from 0";
+                let bound =
+                    "auto, cpu, cuda or cuda:N, where N is the number of a GPU, counted from 0";
                 Error::parameter("device", text, bound)
             }),
         }
@@ -239,7 +240,7 @@ mod tests {
         for text in wrong.into_iter().chain(["cuda:4294967296"]) {
             let error = text.parse::<Device>().unwrap_err().to_string();
             let expected = format!(
-                "device = {text} is not allowed: it must be auto, cpu, cuda or cuda:N with N the number of a card, from 0"
+                "device = {text} is not allowed: it must be auto, cpu, cuda or cuda:N, where N is the number of a GPU, counted from 0"
             );
             assert_eq!(error, expected);
         }

@@ -261,14 +261,14 @@ impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::DropOrImpute => {
-                "leave out such rows (Missing::Drop) or fill such values (Missing::Impute)"
+                "leave out rows with missing values (Missing::Drop) or fill them in (Missing::Impute)"
             }
-            Self::DropMissing => "leave out such rows (Missing::Drop)",
+            Self::DropMissing => "leave out rows with missing values (Missing::Drop)",
             Self::SayNoHeader => {
-                "if the first row is data, say so (ReadOptions { header: Some(false), .. })"
+                "if the first row holds data, say so (ReadOptions { header: Some(false), .. })"
             }
             Self::GiveDelimiter => {
-                "if cells are separated by something else, give the delimiter (ReadOptions::delimiter), which is one of Delimiter; replace any other by one of these"
+                "if the cells are separated by something else, set ReadOptions::delimiter to one of the values of Delimiter; replace any other delimiter with one of these"
             }
             Self::FewerFolds => "add rows, or use fewer folds (GridSearch::folds)",
             Self::AcceptNewCategories => {
@@ -276,43 +276,43 @@ impl fmt::Display for Remedy {
             }
             Self::UseCodes => "use Categories::Codes",
             Self::UseIdentifiers => {
-                "to use a column all the same, name it (ReadOptions::use_anyway), or use Categories::Codes"
+                "to use such a column anyway, name it in ReadOptions::use_anyway, or use Categories::Codes"
             }
             Self::RescaleColumn => {
-                "look for values that are wrong or far too large, and rescale or remove such columns"
+                "look for values that are wrong or far too large, and rescale or remove the columns that contain them"
             }
             Self::RaiseMemoryLimit => {
-                "raise memory_limit if the computer has that much, use fewer rows, or train on landmarks, which need no such matrix (Svml { landmarks: LandmarkChoice::Count(2000), ..Svml::default() })"
+                "raise memory_limit if the computer has enough memory, use fewer rows, or train on landmarks, which do not need this matrix (Svml { landmarks: LandmarkChoice::Count(2000), ..Svml::default() })"
             }
             Self::FewerLandmarks => {
-                "raise memory_limit if the computer has that much, or use fewer landmarks or rows"
+                "raise memory_limit if the computer has enough memory, or use fewer landmarks or rows"
             }
             Self::UseLessData => "use fewer rows or columns",
             Self::SmallerForm => {
-                "use a form with fewer numbers (Form::Diagonal, Form::Sphere, or Form::Rank of few rows), fewer columns, or a computer with more memory; where there is a memory_limit, it may be raised"
+                "use a form with fewer parameters (Form::Diagonal, Form::Sphere, or Form::Rank with a small rank), fewer columns, or a computer with more memory; if the method has a memory_limit, raising it may help"
             }
             Self::MoreMemory => {
-                "let the process have more memory (ulimit, the limit of the container), or use fewer rows or columns"
+                "give the process more memory (ulimit, or the limit of the container), or use fewer rows or columns"
             }
             Self::LowerCost => {
-                "use a smaller C (initial_cost, with learn_cost false; or the costs of a GridSearch)"
+                "use a smaller C (initial_cost with learn_cost set to false, or the costs of a GridSearch)"
             }
             Self::MoreTime => "allow more time (Run::time_limit)",
             Self::TrainOneGaussian => {
-                "name a form of the metric, as in Svml { form: Form::Diagonal.into(), .. }, with the Gaussian kernel"
+                "choose a form of the metric, as in Svml { form: Form::Diagonal.into(), .. }, with the Gaussian kernel"
             }
             Self::TrainClassifier => "train a model with a classifier",
             Self::RemoveCheckpoint => {
-                "remove the file to begin anew, or name another for this fit (Run::checkpoint)"
+                "use a different file for this fit (Run::checkpoint), or delete this one to start over"
             }
             Self::OtherCheckpoint => {
-                "wait until it has ended, or name another file (Run::checkpoint)"
+                "wait until that fit has finished, or use a different file (Run::checkpoint)"
             }
             Self::UseProcessor => {
-                "the processor computes without one (Run::device and Model::on_device with Device::Cpu)"
+                "compute on the CPU instead (Run::device or Model::on_device with Device::Cpu)"
             }
             Self::FitDevice => {
-                "train on landmarks, which need no such matrix (Svml { landmarks: LandmarkChoice::Count(2000), ..Svml::default() }), use fewer rows, or compute on the processor (Device::Cpu)"
+                "train on landmarks, which do not need this matrix (Svml { landmarks: LandmarkChoice::Count(2000), ..Svml::default() }), use fewer rows, or compute on the CPU (Device::Cpu)"
             }
         })
     }
@@ -420,27 +420,27 @@ impl Error {
                 };
                 let value = in_short(&value.to_string());
                 format!(
-                    "row {row}, column {column}: {value} is outside the range that is accepted, +-{limit:e}{infinite}"
+                    "row {row}, column {column}: {value} is outside the accepted range, +-{limit:e}{infinite}"
                 )
             }
             Self::UnseenCategory { row, column, value, known } => format!(
                 "row {row}, column {column}: category '{value}' did not occur in the training data (known: {known})"
             ),
             Self::NoSuchColumn { column, available } => {
-                format!("there is no column '{column}' in the data; its columns are: {available}")
+                format!("there is no column '{column}' in the data; the columns are: {available}")
             }
             Self::Shape { what, found, expected } => {
-                format!("{what}: {found} found where {expected} are needed")
+                format!("{what}: found {found}, expected {expected}")
             }
-            Self::NoRows(place) => format!("the data holds no rows{place}"),
+            Self::NoRows(place) => format!("the data contain no rows{place}"),
             Self::OneClass { class } => format!(
-                "every row is of class '{class}'; a classifier needs at least two classes: check the target column"
+                "all rows belong to class '{class}', but a classifier needs at least two classes; check the target column"
             ),
             Self::TooManyClasses { column, found, limit } => format!(
-                "the target column '{column}' holds {found} classes, more than {limit}: is it the right column? If it is, group the labels"
+                "the target column '{column}' has {found} classes, more than the limit of {limit}; check that it is the right column, and if it is, merge classes"
             ),
             Self::TooFewRows { class, rows, needed, purpose } => format!(
-                "class '{class}' has {rows} row(s); {purpose} needs at least {needed} of each class: add rows or remove the class"
+                "class '{class}' has {rows} row(s), but {purpose} needs at least {needed} of each class; add rows or remove the class"
             ),
             Self::Data { what, .. } | Self::Numerical { what, .. } => what.clone(),
             Self::Parameter { name, value, bound } => {
@@ -449,12 +449,12 @@ impl Error {
             Self::ModelFile(message) => format!("not a usable model file: {message}"),
             Self::Checkpoint { path, what, .. } => format!("{}: {what}", path.display()),
             Self::NotAClassifier => {
-                "the model holds a metric alone, which maps rows but cannot classify them"
+                "the model is only a metric, which maps rows but cannot classify them"
                     .to_owned()
             }
             Self::Unsupported(message) => message.clone(),
             Self::NotForLibsvm => {
-                "a LIBSVM model is one SVM with a Gaussian kernel; this model is not".to_owned()
+                "a LIBSVM model holds a single SVM with a Gaussian kernel, but this model is different".to_owned()
             }
             Self::TooLarge { what, bytes, limit, .. } => {
                 let (needed, most) = apart(*bytes, *limit);
@@ -462,9 +462,9 @@ impl Error {
             }
             Self::Device { device, reason, .. } => format!("{device} cannot be used: {reason}"),
             Self::NotPositiveDefinite { pivot, ridge } => format!(
-                "the kernel matrix with ridge 1/C = {ridge:e} could not be factored (pivot {pivot}): C is too large for this data"
+                "the kernel matrix with ridge 1/C = {ridge:e} could not be factored (pivot {pivot}): C is too large for these data"
             ),
-            Self::Interrupted => "stopped before there was any result".to_owned(),
+            Self::Interrupted => "stopped before there was a result".to_owned(),
         }
     }
 }

@@ -107,7 +107,7 @@ impl Target {
             Err(e) if e.kind() == ErrorKind::NotFound => match fs::read_link(path) {
                 Ok(to) => refused(
                     ErrorKind::InvalidInput,
-                    format!("this is a link to {}, which is not there", to.display()),
+                    format!("this is a link to {}, which does not exist", to.display()),
                 ),
                 Err(_) => Ok(Self::File { path: path.to_owned(), old: None }),
             },

@@ -25,16 +25,15 @@ parameters! {
         widths: Vec<f64> = vec![4.0, 2.0, 1.0, 0.5, 0.25], "a list of positive numbers";
         /// Values of C to try.
         costs: Vec<f64> = vec![0.1, 1.0, 10.0, 100.0], "a list of positive numbers";
-        /// Number of folds, at most one for each distinct row. 1 stands for a single split, as in the paper:
-        /// one half of each class trains, the other half validates.
+        /// Number of folds, at most one for each distinct row. 1 means a single split, as in the paper: one half of
+        /// each class for training, the other half for validation.
         folds: usize = 5, "an integer of at least 1";
-        /// Weights of the classes, in the SVMs and in the errors: none, balanced, or a weight for each class that
-        /// is named.
+        /// Class weights, in the SVMs and in the errors: none, balanced, or a weight for each named class.
         class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
         /// Seed of the folds.
         seed: u64 = 0, "an integer of at least 0";
-        /// Most bytes for the kernel matrix and the factorisations of the folds that are trained at the same time;
-        /// none: three quarters of what is free.
+        /// Limit in bytes for the kernel matrix and the factorisations of the folds that are trained at the same time;
+        /// none: three quarters of the free memory.
         memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }
@@ -187,7 +186,7 @@ impl GridChoice {
     pub fn warning(&self) -> Option<String> {
         let (tried, all) = self.tried;
         (tried < all).then(|| {
-            format!("time sufficed for {tried} of the {all} widths of the grid, of which the best was taken")
+            format!("because of the time limit, only {tried} of the {all} widths of the grid were tried, and the best of these was used")
         })
     }
 }

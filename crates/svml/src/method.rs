@@ -78,13 +78,13 @@ parameters! {
     /// Parameters of an SVM whose width, and perhaps C, is given.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Fixed {
-        /// gamma of the kernel exp(-gamma |x - z|^2), on features as they are.
+        /// gamma of the kernel exp(-gamma |x - z|^2), on the original features.
         gamma: f64 = 1.0, "a positive number";
-        /// C; none: chosen among the costs of the default grid by its folds.
+        /// C; none: chosen from the costs of the default grid by cross-validation.
         cost: Option<f64> = None, "a number between 0.001 and 10000, or none";
-        /// Weights of the classes: none, balanced, or a weight for each class that is named.
+        /// Class weights: none, balanced, or a weight for each named class.
         class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
-        /// Most bytes for the kernel matrix and its factorisation; none: three quarters of what is free.
+        /// Limit in bytes for the kernel matrix and its factorisation; none: three quarters of the free memory.
         memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }
@@ -93,7 +93,7 @@ parameters! {
     /// Parameters of the nearest-neighbour classifier.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Knn {
-        /// How many neighbours vote.
+        /// Number of neighbours that vote.
         k: usize = 3, "an integer of at least 1";
     }
 }
@@ -233,7 +233,7 @@ impl Learner for Foreign {
 
     fn learn(&self, _: &Sample<'_>, _: &mut Run<'_>) -> Result<Learned> {
         Err(Error::Unsupported(format!(
-            "the learner {} is not part of this program: the model can be used, but not be fitted again",
+            "the learner {} is not part of this program: the model can be used, but it cannot be fitted again",
             self.name
         )))
     }
@@ -473,7 +473,7 @@ impl Method {
             Self::Svml(svml) => format!("{}, criterion {}", svml.title(), svml.criterion),
             Self::Euclidean(grid) => format!("Euclidean SVM, {}", settings(grid)),
             Self::Fixed(fixed) => format!(
-                "no learning: kernel exp(-gamma |x - z|^2) with gamma = {} as given",
+                "no learning: kernel exp(-gamma |x - z|^2) with given gamma = {}",
                 fixed.gamma
             ),
             Self::SvmAfter { learner, grid } => {
@@ -483,7 +483,7 @@ impl Method {
                 let metric = learner.as_ref().map_or("Euclidean metric", |learner| learner.title());
                 format!("{metric}, then the {} nearest neighbours", knn.k)
             }
-            Self::Metric(learner) => format!("{}, a metric alone", learner.title()),
+            Self::Metric(learner) => format!("{}, without a classifier", learner.title()),
         }
     }
 }

@@ -84,7 +84,7 @@ pub enum Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::EarlyStopping => "the error on the rows for early stopping no longer fell",
+            Self::EarlyStopping => "the error on the early-stopping rows no longer fell",
             Self::Tolerance => "the loss fell by less than the tolerance",
             Self::Minimum => "a minimum was reached",
             Self::Iterations => "the iteration limit was reached",
@@ -119,7 +119,7 @@ fn open(number: u32) -> Result<&'static Gpu> {
     if OPENED_BY.get().is_some_and(|opened_by| *opened_by != own) {
         return Err(Error::Device {
             device: Device::Cuda(number).to_string(),
-            reason: "this process was forked from one that had used CUDA, which CUDA does not allow; start processes anew (spawn) or fork before the first use"
+            reason: "this process was forked from one that had already used CUDA, which CUDA does not allow; start processes with spawn, or fork before the first use"
                 .to_owned(),
             remedy: Remedy::UseProcessor,
         });
@@ -341,7 +341,7 @@ impl Watch {
             Error::Interrupted => return,
             Error::Device { device, reason, .. } => Trouble::Failed { device, reason },
             Error::TooLarge { what, bytes, limit, .. } => Trouble::Memory { what, bytes, limit },
-            other => Trouble::Failed { device: "the card".to_owned(), reason: other.what() },
+            other => Trouble::Failed { device: "the GPU".to_owned(), reason: other.what() },
         };
         self.trouble.get_or_init(|| trouble);
     }

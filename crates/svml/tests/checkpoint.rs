@@ -187,7 +187,7 @@ fn the_file_of_another_fit_is_refused() {
 
     let text = refused(&path, &data, Svml { seed: 1, ..Svml::default() });
     assert!(
-        text.contains("other parameters; remove the file to begin anew, or name another"),
+        text.contains("different parameters; use a different file"),
         "{text}"
     );
     assert!(refused(&path, &data, GridSearch::default()).contains("other parameters"));
@@ -207,7 +207,7 @@ fn the_file_of_another_fit_is_refused() {
     ] {
         let text = refused(&path, &other, Svml::default());
         assert!(
-            text.contains("other data; remove the file to begin anew, or name another"),
+            text.contains("different data; use a different file"),
             "{text}"
         );
     }

@@ -158,7 +158,7 @@ fn a_column_of_a_table_has_the_groups() {
         }
     }
     assert_eq!(read(None).unwrap().groups(), None);
-    for (column, words) in [("class", "another column"), ("nobody", "nobody")] {
+    for (column, words) in [("class", "other than the target column"), ("nobody", "nobody")] {
         let error = read(Some(column)).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
@@ -181,11 +181,11 @@ fn groups_are_no_column_to_learn_from() {
     let options = ReadOptions { groups: Some("who".to_owned()), ..ReadOptions::default() };
     let read = |text: &str| Dataset::from_csv(text.as_bytes(), &options);
     let error = read("who,class\na,x\na,y\nb,x\nb,y\n").unwrap_err().to_string();
-    assert!(error.contains("besides the classes and the groups"), "{error}");
+    assert!(error.contains("apart from the classes and the groups"), "{error}");
     let data = read("who,size,class\na,1.5,x\na,2,y\nb,3,x\nb,1,y\n").unwrap();
     assert_eq!(data.schema().encoded_names(), ["size"]);
     // A column that is left out is another reason, and what to do about it is said.
     let names: String = (0..40).map(|i| format!("g{},n{i},{}\n", i % 4, i % 2)).collect();
     let error = read(&format!("who,name,class\n{names}")).unwrap_err().to_string();
-    assert!(error.contains("name") && !error.contains("besides the classes"), "{error}");
+    assert!(error.contains("name") && !error.contains("apart from the classes"), "{error}");
 }

@@ -23,7 +23,7 @@ fn log_loss(model: &Model, data: &Dataset) -> f64 {
 }
 
 fn warned(model: &Model) -> bool {
-    model.report().warnings.iter().any(|w| w.contains("no better than always naming"))
+    model.report().warnings.iter().any(|w| w.contains("no better than always predicting"))
 }
 
 /// The outcome of a coin cannot be known, however many columns there are to learn it by heart.

@@ -365,7 +365,7 @@ fn odd_data() {
         ("three rows", rows(&[&[0.0], &[1.0], &[2.0]], &["a", "b", "b"])),
         ("one column", rows(&[&[0.0], &[1.0], &[2.0], &[5.0]], &["a", "a", "b", "b"])),
         ("more columns than rows", Dataset::new(wide, &labels(8)).unwrap()),
-        ("two distinct rows", Dataset::new(same, &labels(12)).unwrap()),
+        ("two distinct training rows", Dataset::new(same, &labels(12)).unwrap()),
         ("equal rows of both classes", Dataset::new(all_same, &labels(12)).unwrap()),
         ("every row with both labels", Dataset::new(opposite, &labels(40)).unwrap()),
         ("constant columns", Dataset::new(constant, &labels(20)).unwrap()),

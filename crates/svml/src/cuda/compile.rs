@@ -21,9 +21,7 @@ pub(super) fn compile(
             let before = known.iter().filter(|known| wanted.is_none_or(|wanted| **known < wanted));
             let newest = before.max().ok_or_else(|| {
                 let (least, wanted) = (known.iter().min().unwrap_or(&0), wanted.unwrap_or(0));
-                format!(
-                    "NVRTC compiles for architectures from {least} on, and the card has {wanted}"
-                )
+                format!("NVRTC supports architectures from {least} on, but the GPU has {wanted}")
             })?;
             format!("compute_{newest}")
         }
@@ -40,7 +38,7 @@ fn architectures(compiler: &Compiler) -> Result<Vec<i32>, String> {
     // SAFETY: writes as many integers as it has just said.
     match (status, unsafe { (compiler.archs)(known.as_mut_ptr()) }) {
         (0, 0) => Ok(known),
-        _ => Err("NVRTC does not tell its architectures".to_owned()),
+        _ => Err("NVRTC does not report its supported architectures".to_owned()),
     }
 }
 

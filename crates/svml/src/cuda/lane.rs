@@ -297,7 +297,7 @@ impl From<f64> for Argument {
 /// An operation that would reach beyond a matrix: a mistake here, not of a user.
 fn wrong(what: &str) -> Error {
     Error::Device {
-        device: "the card".to_owned(),
+        device: "the GPU".to_owned(),
         reason: format!("a mistake in svml: {what}"),
         remedy: crate::error::Remedy::UseProcessor,
     }
@@ -343,7 +343,7 @@ impl Queue {
 fn blas_status(gpu: &Gpu, status: c_int, what: &str) -> Result<()> {
     match status {
         0 => Ok(()),
-        3 => Err(gpu.failure(&format!("{what} failed: the card has no memory left for cuBLAS"))),
+        3 => Err(gpu.failure(&format!("{what} failed: the GPU has no memory left for cuBLAS"))),
         _ => Err(gpu.failure(&format!("{what} failed: cuBLAS error {status}"))),
     }
 }
@@ -388,7 +388,7 @@ impl Lane {
         self.asked = 0.0;
         // SAFETY: the stream is that of this lane.
         let status = unsafe { (self.gpu.libraries.driver.synchronise)(self.stream) };
-        self.gpu.check(status, "the work on the card")
+        self.gpu.check(status, "the work on the GPU")
     }
 
     /// Counts floating-point operations that were just asked for. Where they take some hundredths of a second, waits until
@@ -416,7 +416,7 @@ impl Lane {
 
     /// Copies values to the card, into scratch memory.
     pub fn send<T: Number>(&mut self, values: &[T]) -> Result<Buffer<T>> {
-        let buffer = self.scratch(values.len(), "values on their way to the card")?;
+        let buffer = self.scratch(values.len(), "values on their way to the GPU")?;
         self.upload(values, buffer.all())?;
         Ok(buffer)
     }
@@ -444,7 +444,7 @@ impl Lane {
                 self.stream,
             )
         };
-        self.gpu.check(status, "copying to the card")?;
+        self.gpu.check(status, "copying to the GPU")?;
         self.synchronise()
     }
 
@@ -464,7 +464,7 @@ impl Lane {
                     self.stream,
                 )
             };
-            self.gpu.check(status, "copying from the card")?;
+            self.gpu.check(status, "copying from the GPU")?;
         }
         self.synchronise()?;
         Ok(values)
@@ -482,7 +482,7 @@ impl Lane {
         // SAFETY: the bytes are those of the matrix; zeros are zero in all numbers.
         let status =
             unsafe { (self.gpu.libraries.driver.clear)(matrix.address, 0, bytes, self.stream) };
-        self.gpu.check(status, "clearing memory of the card")
+        self.gpu.check(status, "clearing GPU memory")
     }
 
     /// c <- alpha a b + beta c.

@@ -197,7 +197,7 @@ impl Libraries {
     pub fn load() -> Result<Self, String> {
         if !BUILT_IN {
             return Err(
-                "this program was built without CUDA (feature `cuda`, on Linux and Windows)"
+                "this program was built without CUDA support (feature `cuda`, on Linux and Windows)"
                     .to_owned(),
             );
         }
@@ -208,7 +208,7 @@ impl Libraries {
         if status != 0 || version < 12_000 {
             let (major, minor) = (version / 1000, version % 1000 / 10);
             return Err(format!(
-                "the driver is for CUDA {major}.{minor}, and 12.0 or later is needed"
+                "the driver supports CUDA {major}.{minor}, but 12.0 or later is needed"
             ));
         }
         let major = version / 1000;

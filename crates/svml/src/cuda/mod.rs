@@ -113,24 +113,24 @@ impl Gpu {
         let (mut count, mut device) = (0, 0);
         // SAFETY: each call writes the one value that it is given the address of; the driver is initialised first.
         unsafe {
-            asked((driver.init)(0), "the start of the driver")?;
-            asked((driver.count)(&raw mut count), "the count of cards")?;
+            asked((driver.init)(0), "starting the driver")?;
+            asked((driver.count)(&raw mut count), "counting the GPUs")?;
             if number as i64 >= i64::from(count) {
                 return Err(match count {
-                    0 => "the driver knows of no card".to_owned(),
+                    0 => "the driver finds no GPU".to_owned(),
                     _ => format!(
-                        "the driver knows of {count} card(s), the last is cuda:{}",
+                        "the driver finds {count} GPU(s), the last of which is cuda:{}",
                         count - 1
                     ),
                 });
             }
-            asked((driver.device)(&raw mut device, number as c_int), "opening the card")?;
+            asked((driver.device)(&raw mut device, number as c_int), "opening the GPU")?;
         }
         let attribute = |which: c_int| {
             let mut value = 0;
             // SAFETY: writes one integer, of a card that was just found.
             let status = unsafe { (driver.attribute)(&raw mut value, which, device) };
-            asked(status, "asking for an attribute of the card").map(|()| value)
+            asked(status, "querying an attribute of the GPU").map(|()| value)
         };
         // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, MINOR, SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO.
         let (capability, ratio) = ((attribute(75)?, attribute(76)?), attribute(87)?);
@@ -151,21 +151,18 @@ impl Gpu {
                 .into_iter()
                 .map(|thread| thread.join().unwrap_or_else(panicked))
                 .collect();
-            (programs, asked(status, "opening a context on the card").map(|()| context as usize))
+            (programs, asked(status, "opening a context on the GPU").map(|()| context as usize))
         });
         let context = context? as Handle;
         let mut name = [0 as c_char; 128];
         let (mut free, mut total) = (0, 0);
         // SAFETY: the name is written with its end into 128 bytes; the context is that of a card that was just found.
         let name = unsafe {
-            asked(
-                (driver.name)(name.as_mut_ptr(), 127, device),
-                "asking for the name of the card",
-            )?;
-            asked((driver.set_current)(context), "opening a context on the card")?;
+            asked((driver.name)(name.as_mut_ptr(), 127, device), "querying the name of the GPU")?;
+            asked((driver.set_current)(context), "opening a context on the GPU")?;
             asked(
                 (driver.memory)(&raw mut free, &raw mut total),
-                "asking for the memory of the card",
+                "querying the memory of the GPU",
             )?;
             CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned()
         };
@@ -301,7 +298,7 @@ impl Gpu {
     fn make_current(&self) -> Result<()> {
         // SAFETY: the context lives as long as the process.
         let status = unsafe { (self.libraries.driver.set_current)(self.context as Handle) };
-        self.check(status, "opening the card for a thread")
+        self.check(status, "opening the GPU for a thread")
     }
 
     fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {

@@ -49,7 +49,7 @@ pub(crate) fn listed<S: AsRef<str>>(items: &[S], most: usize) -> String {
     let mut list: Vec<String> =
         items.iter().take(most).map(|item| excerpt(item.as_ref())).collect();
     if items.len() > most {
-        list.push(format!("... ({} in all)", items.len()));
+        list.push(format!("... ({} in total)", items.len()));
     }
     list.join(", ")
 }

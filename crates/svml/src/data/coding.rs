@@ -44,7 +44,7 @@ pub(super) fn check_width(schema: &Schema) -> Result<()> {
         let asked = schema.columns.iter().all(|c| c.left_out() == Some(LeftOut::Asked));
         return Err(Error::Data {
             what: format!(
-                "every column is left out, so that there is nothing to learn from: {}{more}",
+                "every column is left out, so there is nothing to learn from: {}{more}",
                 shown.join(", ")
             ),
             remedy: if asked { None } else { Some(Remedy::UseIdentifiers) },
@@ -53,7 +53,7 @@ pub(super) fn check_width(schema: &Schema) -> Result<()> {
     if width > MAX_COLUMNS {
         return Err(Error::Data {
             what: format!(
-                "a column for each category would make {width} columns, more than {MAX_COLUMNS}"
+                "one-hot encoding would make {width} columns, more than the limit of {MAX_COLUMNS}"
             ),
             remedy: Some(Remedy::UseCodes),
         });

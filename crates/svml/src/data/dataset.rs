@@ -71,7 +71,10 @@ impl Dataset {
         }
         if x.cols() > MAX_COLUMNS {
             return Err(Error::Data {
-                what: format!("the matrix has {} columns, more than {MAX_COLUMNS}", x.cols()),
+                what: format!(
+                    "the matrix has {} columns, more than the limit of {MAX_COLUMNS}",
+                    x.cols()
+                ),
                 remedy: Some(Remedy::UseLessData),
             });
         }
@@ -131,7 +134,7 @@ impl Dataset {
                     .collect();
                 if complete.is_empty() {
                     return Err(Error::NoRows(
-                        " without a missing value; impute missing values or remove the columns that have most"
+                        " without missing values; impute missing values, or remove the columns that have the most"
                             .to_owned(),
                     ));
                 }
@@ -180,7 +183,7 @@ impl Dataset {
                 return Err(Error::parameter(
                     "column name",
                     format!("'{}'", cell::excerpt(name)),
-                    "not empty, without white space at its ends, and given only once",
+                    "non-empty, without leading or trailing white space, and unique",
                 ));
             }
         }
@@ -236,7 +239,7 @@ impl Dataset {
     pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
         if weights.len() != self.rows() {
             return Err(Error::Shape {
-                what: "weights of the rows".to_owned(),
+                what: "sample weights, one for each row".to_owned(),
                 found: weights.len(),
                 expected: self.rows(),
             });
@@ -380,7 +383,7 @@ impl Dataset {
         }
         let rows: Vec<usize> = (0..self.rows()).filter(|&i| keep[self.y[i]]).collect();
         if rows.is_empty() {
-            return Err(Error::NoRows(" of the classes to be kept".to_owned()));
+            return Err(Error::NoRows(" of the classes to keep".to_owned()));
         }
         Ok(self.select(&rows).without_empty_classes())
     }

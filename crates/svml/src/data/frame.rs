@@ -89,7 +89,7 @@ impl Frame {
     ) -> Result<()> {
         let most = codes.iter().copied().max().unwrap_or(-1);
         if usize::try_from(most).is_ok_and(|code| code >= texts.len()) {
-            let bound = format!("below {}, the number of texts of the column", texts.len());
+            let bound = format!("below {}, the number of strings in the column", texts.len());
             return Err(Error::parameter("code", most, bound));
         }
         for text in &mut texts {
@@ -341,7 +341,7 @@ impl ColumnSummary {
         };
         if self.numbers > 0 {
             return refuse(
-                "holds numbers in one part of the table and texts in another; give it one type in all parts"
+                "holds numbers in one part of the table and strings in another; give it the same type in all parts"
                     .to_owned(),
             );
         }
@@ -352,7 +352,7 @@ impl ColumnSummary {
                 used(kind_of(levels.iter().cloned().collect(), categories))
             }
             (Levels::Hashes(hashes), None) => refuse(format!(
-                "has {} different texts, more than {MOST_TEXTS}, in {} rows; leave the column out, or group its texts",
+                "has {} distinct strings, more than the limit of {MOST_TEXTS}, in {} rows; leave the column out, or group its values",
                 hashes.len(),
                 self.texts
             )),
@@ -420,7 +420,7 @@ impl Summary {
         if let Some((ours, theirs)) = pairs().find(|(a, b)| a.name != b.name) {
             return Err(Error::Data {
                 what: format!(
-                    "column '{}' of one part of the table stands where another part has '{}'; give all parts the same columns",
+                    "one part of the table has column '{}' where another part has '{}'; give all parts the same columns in the same order",
                     excerpt(&theirs.name),
                     excerpt(&ours.name)
                 ),
@@ -669,7 +669,7 @@ impl<'a> Part<'a> {
                 Code::NoNumber => {
                     return Err(Error::Data {
                         what: format!(
-                            "row {}, column {}: '{}' is not a number, but the column held numbers in training; correct the value, or leave it missing",
+                            "row {}, column {}: '{}' is not a number, but the column was numeric in training; correct the value, or make it missing",
                             row + 1,
                             excerpt(&self.column.name),
                             excerpt(&value()),

@@ -52,11 +52,11 @@ pub enum LeftOut {
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unique => "its text is different in almost every row",
+            Self::Unique => "its text differs in almost every row",
             Self::RowNumber => "it numbers the rows",
             Self::Date => "it holds dates",
-            Self::Groups => "it says which rows belong together",
-            Self::Asked => "as asked",
+            Self::Groups => "it holds the groups",
+            Self::Asked => "as requested",
         })
     }
 }

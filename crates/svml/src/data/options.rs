@@ -49,7 +49,7 @@ impl ReadOptions {
             Some(column) => Err(Error::parameter(
                 "groups",
                 super::cell::excerpt(column),
-                "the column of a table of cells (CSV), which this file is not",
+                "a column of a CSV table, but this file is not one",
             )),
             None => Ok(()),
         }
@@ -183,7 +183,7 @@ impl FromStr for Target {
             "" => Err(Error::parameter(
                 "target",
                 "''",
-                "'last', or the name or the number (from 1) of a column",
+                "'last', or the name or number (from 1) of a column",
             )),
             "last" => Ok(Self::Last),
             column => Ok(Self::Column(column.to_owned())),

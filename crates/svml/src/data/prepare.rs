@@ -48,7 +48,8 @@ impl ClassWeight {
             Self::Given(given) => {
                 for (class, &weight) in given {
                     if !known.contains(class) {
-                        let bound = format!("given for a class of the data: {}", listed(known, 20));
+                        let bound =
+                            format!("given for a class that is in the data: {}", listed(known, 20));
                         return Err(bad(format!("'{class}'"), bound));
                     }
                     if !(1e-9..=1e9).contains(&weight) {
@@ -111,7 +112,7 @@ impl TrainingRows {
         data.check_missing()?;
         let columns = memory::LEARNING_A_COLUMN * data.x().cols();
         let bytes = 16 * data.x().as_slice().len() + columns;
-        memory::room_for(bytes, "copies of the rows to learn from")?;
+        memory::room_for(bytes, "copies of the training rows")?;
         let classes: Vec<String> = present.iter().map(|&c| data.classes()[c].clone()).collect();
         // Large tables are not copied twice.
         let x = match counted.len() == data.rows() {
@@ -165,7 +166,7 @@ impl TrainingRows {
         if let Some(bad) = weight.iter().find(|w| !(1e-12..=1e12).contains(*w)) {
             return Err(Error::parameter(
                 "weight",
-                format!("{bad:e} (of a row, times that of its class)"),
+                format!("{bad:e} (sample weight times class weight)"),
                 "between 1e-12 and 1e12",
             ));
         }
@@ -262,14 +263,14 @@ impl TrainingRows {
         let mean = data.weights().iter().sum::<f64>() / data.rows().max(1) as f64;
         let heavy = (mean > LARGE_MEAN_WEIGHT).then(|| {
             format!(
-                "the weights of rows are {mean:.0} on average, and a row of weight 2 counts as two rows: if they are no such counts, divide them by their mean"
+                "the sample weights are {mean:.0} on average, and a row of weight 2 counts as two rows: if your weights are not such counts, divide them by their mean"
             )
         });
         let single = (self.classes.iter().enumerate())
             .filter(|(c, _)| self.class.iter().filter(|class| *class == c).count() == 1)
             .map(|(_, name)| {
                 format!(
-                    "class {name} has a single distinct row: how well it is recognised cannot be measured"
+                    "class {name} has a single distinct row, so the error on this class cannot be measured"
                 )
             });
         let in_one_group = |c: usize| {
@@ -278,7 +279,7 @@ impl TrainingRows {
             let (first, _) = own.next()?;
             own.all(|(group, _)| group == first).then(|| {
                 format!(
-                    "class {} is in a single group: how well it is recognised in others cannot be measured",
+                    "class {} occurs in a single group, so the error on this class in other groups cannot be measured",
                     self.classes[c]
                 )
             })
@@ -321,7 +322,7 @@ fn check_groups(groups: Option<&[usize]>) -> Result<()> {
     match groups {
         Some([first, rest @ ..]) if rest.iter().all(|group| group == first) => {
             Err(Error::Data {
-                what: "all rows belong to one group, so that none are left to validate what is learned on others; at least two groups are needed"
+                what: "all rows belong to one group, so no rows are left for validation; at least two groups are needed"
                     .to_owned(),
                 remedy: None,
             })

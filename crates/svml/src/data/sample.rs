@@ -44,8 +44,8 @@ impl<'a> Sample<'a> {
             ("columns to learn from", d, d.max(1)),
             ("classes of the rows", class.len(), n),
             ("rows of a class that exists", known, n),
-            ("weights of the rows", weight.len(), n),
-            ("positive weights of the rows", weighed, n),
+            ("sample weights", weight.len(), n),
+            ("positive sample weights", weighed, n),
             ("classes to learn from", classes, classes.max(2)),
         ];
         match counts.into_iter().find(|(_, found, expected)| found != expected) {

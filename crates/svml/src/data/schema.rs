@@ -149,9 +149,7 @@ impl Schema {
         let neighbours = found.chunk_by(|(_, a), (_, b)| a == b).map(|same| {
             let names: Vec<&str> = same.iter().map(|(name, _)| *name).collect();
             let why = match (same[0].1, names.len()) {
-                (LeftOut::Unique, 2..) => {
-                    "their texts are different in almost every row".to_owned()
-                }
+                (LeftOut::Unique, 2..) => "their text differs in almost every row".to_owned(),
                 (LeftOut::RowNumber, 2..) => "they number the rows".to_owned(),
                 (LeftOut::Date, 2..) => "they hold dates".to_owned(),
                 (why, _) => why.to_string(),
@@ -160,7 +158,7 @@ impl Schema {
         });
         let all: Vec<String> = neighbours.collect();
         (!all.is_empty()).then(|| {
-            format!("left out as identifiers, which say nothing about new rows: {}", all.join(", "))
+            format!("columns left out because they look like identifiers, which say nothing about new rows: {}", all.join(", "))
         })
     }
 

@@ -69,7 +69,7 @@ impl LearningCurve {
                 let fits = |size: &&usize| !(fewest..=most).contains(*size);
                 if let Some(size) = sizes.iter().find(fits) {
                     let bound = format!(
-                        "between {fewest}, two rows of each class, and {most}, four fifths of all rows"
+                        "between {fewest} (two rows per class) and {most} (four fifths of all rows)"
                     );
                     return Err(Error::parameter("sizes", size, bound));
                 }
@@ -83,7 +83,7 @@ impl LearningCurve {
         if sizes.is_empty() {
             return Err(Error::Data {
                 what: format!(
-                    "{n} rows are too few for a learning curve; it needs {} rows or more",
+                    "{n} rows are too few for a learning curve; at least {} are needed",
                     (fewest.max(FEWEST) * 5).div_ceil(4)
                 ),
                 remedy: None,

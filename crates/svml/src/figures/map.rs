@@ -78,7 +78,7 @@ pub struct Map {
     pub axis_terms: [Vec<String>; 2],
     /// Which directions of the metric these are, 0 being the one that counts most; none if they were chosen by the rows.
     pub which: Option<[usize; 2]>,
-    /// Whether the metric has one direction only; the second place is then spread out for legibility.
+    /// Whether the metric has only one direction only; the second place is then spread out for legibility.
     pub flat: bool,
     /// The classes of the model.
     pub classes: Vec<String>,
@@ -139,7 +139,7 @@ impl Map {
             None => "Rows as the metric sees them".to_owned(),
         };
         if self.points.len() < self.rows {
-            note.push_str(&format!("; {} of {} rows are drawn", self.points.len(), self.rows));
+            note.push_str(&format!("; {} of {} rows are shown", self.points.len(), self.rows));
         }
         if self.outside > 0 {
             let (rows, lie) = if self.outside == 1 { ("row", "lies") } else { ("rows", "lie") };
@@ -266,8 +266,8 @@ impl Basis {
     fn terms(&self, axis: usize, names: &[String]) -> Vec<String> {
         if axis == 1 && self.flat {
             return vec![
-                "spread out for legibility:".into(),
-                "the metric has one direction".into(),
+                "spread out for readability:".into(),
+                "the metric has only one direction".into(),
             ];
         }
         let row = self.rows.row(axis);
@@ -331,7 +331,7 @@ fn background(model: &Model, basis: &Basis) -> &'static str {
     match (basis.exact, model.svms()) {
         (true, _) => "decision of the model",
         (false, Some(_)) => "average decision; dots may lie on the wrong side",
-        (false, None) => "vote of the neighbours by these two directions alone",
+        (false, None) => "vote of the neighbours in these two directions alone",
     }
 }
 

@@ -183,7 +183,7 @@ fn rankings<L: AsRef<str>>(
             let class = &classes[place];
             return Err(Error::Data {
                 what: format!(
-                    "{all} is of the class {class}, but a curve needs rows of the class and of others"
+                    "{all} belongs to the class {class}, but a curve needs rows of this class and of others"
                 ),
                 remedy: None,
             });
@@ -200,7 +200,7 @@ fn rankings<L: AsRef<str>>(
         });
     }
     match rankings.is_empty() {
-        true => Err(Error::NoRows(" of two classes, which a curve needs".to_owned())),
+        true => Err(Error::NoRows(" of two different classes, which a curve needs".to_owned())),
         false => Ok(rankings),
     }
 }

@@ -58,7 +58,7 @@ impl Init {
         if let Some(rank) = rank.filter(|rank| *rank != l.len()) {
             return bad(
                 shape,
-                format!("of {rank} rows, as many as there are dimensions to map into"),
+                format!("an array of {rank} rows, one for each dimension to map into"),
             );
         }
         let values = || l.iter().flatten();
@@ -66,7 +66,10 @@ impl Init {
             return bad(value.to_string(), format!("numbers between -{LARGEST:e} and {LARGEST:e}"));
         }
         if values().all(|value| *value == 0.0) {
-            return bad("all zeros".to_owned(), "an array that is not zero".to_owned());
+            return bad(
+                "all zeros".to_owned(),
+                "an array with at least one entry that is not zero".to_owned(),
+            );
         }
         Ok(if l.len() == features { Form::Full } else { Form::Rank(l.len()) })
     }

@@ -210,7 +210,7 @@ impl Learner for ItmlOfPairs {
 
     fn learn(&self, _: &Sample<'_>, _: &mut Run<'_>) -> Result<Learned> {
         Err(Error::Unsupported(
-            "this metric is learned from pairs of rows, not from rows with classes: the model can be used, but not be fitted again to a table"
+            "this metric was learned from pairs of rows, not from rows with classes: the model can be used, but it cannot be fitted again to a table"
                 .to_owned(),
         ))
     }
@@ -223,7 +223,7 @@ const LARGE: usize = 1000;
 fn components(d: usize, m: &[f64]) -> Result<crate::metric::Metric> {
     let m = Matrix::new(d, d, m.to_vec())?;
     let failed = || Error::Numerical {
-        what: "the metric did not stay finite: the bounds on distances are too far from the data"
+        what: "the metric became infinite: the bounds on the distances are too far from the data"
             .to_owned(),
         remedy: Remedy::RescaleColumn,
     };

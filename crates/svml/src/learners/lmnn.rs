@@ -45,9 +45,9 @@ parameters! {
         neighbours: usize = 3, "an integer of at least 1";
         /// Weight mu of the impostors in the loss.
         mu: f64 = 1.0, "a positive number";
-        /// Number of rows of L, the dimensions that it maps into. None: as many as there are features.
+        /// Number of rows of L, that is, of dimensions to map into. None: the number of features.
         rank: Option<usize> = None, "an integer of at least 1, or none";
-        /// Where L starts: identity, scaled, or L0 on features as they are, as {"given": [[..], ..]}.
+        /// Where L starts: identity, scaled, or L0 on the original features, as {"given": [[..], ..]}.
         #[alias = "initial"]
         init: Init = Init::Identity, "identity, scaled or an array";
         /// How the loss is minimised: lbfgs or conjugate_gradients.

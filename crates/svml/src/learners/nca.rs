@@ -35,9 +35,9 @@ parameters! {
     /// Parameters of neighbourhood component analysis.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Nca {
-        /// Number of rows of L, the dimensions that it maps into. None: as many as there are features.
+        /// Number of rows of L, that is, of dimensions to map into. None: the number of features.
         rank: Option<usize> = None, "an integer of at least 1, or none";
-        /// Where L starts: scaled (L0 = I/sqrt(d), as in the paper), identity, or L0 on features as they are, as
+        /// Where L starts: scaled (L0 = I/sqrt(d), as in the paper), identity, or L0 on the original features, as
         /// {"given": [[..], ..]}.
         #[alias = "initial"]
         init: Init = Init::Scaled, "scaled, identity or an array";

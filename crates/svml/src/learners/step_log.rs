@@ -63,12 +63,12 @@ impl Start {
     pub fn as_result(&self, stop: Stop, metric: Metric) -> Result<Learned> {
         let what = match self.learned_from {
             None if stop == Stop::Interrupted => return Err(Error::Interrupted),
-            None => "the metric is the one that learning starts from".to_owned(),
+            None => "the metric is the initial one".to_owned(),
             Some(few) => format!("the metric was learned from {few} of them"),
         };
         let rows = self.rows;
         let warning = format!(
-            "time was over before the loss of all {rows} rows had been computed once: {what}; allow more time, or use fewer rows"
+            "the time limit was reached before the loss of all {rows} rows had been computed once: {what}; allow more time, or use fewer rows"
         );
         Ok(Learned { warnings: vec![warning], ..Learned::new(metric, Vec::new(), stop) })
     }

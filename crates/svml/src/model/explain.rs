@@ -125,7 +125,7 @@ impl Model {
         let Some(svms) = self.svms() else {
             return Err(match self.is_classifier() {
                 true => Error::Unsupported(
-                    "a model of nearest neighbours has no contributions of columns; train SVMs, such as svml".to_owned(),
+                    "a nearest-neighbour model has no column contributions; train an SVM, for example with the method svml".to_owned(),
                 ),
                 false => Error::NotAClassifier,
             });

@@ -88,7 +88,7 @@ impl Model {
         self.report.device = watch.computed_on();
         if let (Device::Cuda(_), false) = (watch.device, self.report.used_card()) {
             self.report.warnings.push(format!(
-                "{} was not used: nothing that was to be computed for this fit is computed on a card",
+                "{} was not used: no part of this fit can be computed on a GPU",
                 watch.device
             ));
         }
@@ -124,7 +124,7 @@ impl Model {
         for (what, found, expected) in [
             ("second rows of the pairs", second.rows(), n),
             ("columns of the second rows of the pairs", second.cols(), d),
-            ("words whether a pair is similar", similar.len(), n),
+            ("labels that say whether a pair is similar", similar.len(), n),
         ] {
             if found != expected {
                 return Err(Error::Shape { what: what.to_owned(), found, expected });
@@ -198,13 +198,13 @@ fn largest_pair(data: &Dataset) -> usize {
 fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -> Result<Model> {
     let all_present = data.class_counts().iter().all(|count| *count > 0);
     if data.groups().is_some() && params.criterion == Criterion::LeaveOneOut {
-        let bound = "k_fold or hold_out where rows belong to groups: one that is left out alone is validated by its group";
+        let bound = "k_fold or hold_out if there are groups, because a single row that is left out would be validated with the rest of its group";
         return Err(Error::parameter("criterion", params.criterion, bound));
     }
     if all_present && are_learned_from_in_parts(data.rows(), params) {
         if data.groups().is_some() {
             let bound = format!(
-                "left out with more than {} rows, which are learned from in parts, or rows taken out to have fewer",
+                "omitted for more than {} rows, which are learned in parts; leave out groups, or use fewer rows",
                 2 * PART
             );
             return Err(Error::parameter("groups", format!("for {} rows", data.rows()), bound));
@@ -248,12 +248,12 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     let refitted = trained.iter().all(|member| member.on_all_rows);
     if params.refit && !refitted {
         let cause = match stop.is_early() {
-            true => "learning was stopped before the final SVM could be trained on all rows",
+            true => "learning stopped before the final SVM could be trained on all rows",
             false => {
-                "time or the precision of the kernel matrix did not allow the final SVM to be trained on all rows"
+                "the final SVM could not be trained on all rows because of the time limit or the precision of the kernel matrix"
             }
         };
-        warnings.push(format!("{cause}; the model uses the SVM trained on part of them"));
+        warnings.push(format!("{cause}; the model uses the SVM trained on part of the rows"));
     }
     // Without rows to fit one to, the temperatures of the members are as good as any.
     let own = trained.iter().filter_map(|member| member.svms.temperature).fold(None, |sum, t| {
@@ -285,7 +285,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
 /// What the user should know about a model that knows nothing.
 pub(super) fn guessing_warning(honest: &Honest) -> Option<String> {
     honest.is_no_better_than_guessing().then(|| {
-        "on rows that were not used to learn the model is no better than always naming the most frequent class"
+        "on held-out rows the model is no better than always predicting the most frequent class"
             .to_owned()
     })
 }
@@ -355,10 +355,11 @@ fn check_distinct(rows: &TrainingRows) -> Result<Option<String>> {
             class: rows.classes[0].clone(),
             rows: 1,
             needed: 2,
-            purpose: "splitting into a training and a validation part",
+            purpose: "splitting into training and validation rows",
         });
     }
-    let warning = "no class has two distinct rows to learn from: the metric and C mean little";
+    let warning =
+        "no class has two distinct training rows, so the learned metric and C mean little";
     Ok(Some(warning.to_owned()))
 }
 
@@ -486,7 +487,7 @@ fn check_grid(rows: &TrainingRows, grid: &GridSearch, watch: &Watch) -> Result<(
     if grid.folds as u64 > count.max(2) {
         let folds = grid.folds;
         let what = format!(
-            "cross-validation with {folds} folds needs at least {folds} rows, and there are {count}"
+            "cross-validation with {folds} folds needs at least {folds} rows, but there are {count}"
         );
         return Err(Error::Data { what, remedy: Some(Remedy::FewerFolds) });
     }

@@ -145,7 +145,7 @@ impl ManyRows<'_> {
         let refitted = trained.iter().all(|member| member.on_all_rows);
         if params.refit && !refitted {
             warnings.push(
-                "learning was stopped before the final SVM could be trained on all rows; the model uses the SVM trained on part of them"
+                "learning stopped before the final SVM could be trained on all rows; the model uses the SVM trained on part of the rows"
                     .to_owned(),
             );
         }

@@ -871,11 +871,11 @@ impl fmt::Display for Measures {
             Some(class) if self.brier.is_some() => {
                 writeln!(
                     f,
-                    "Average precision, F1 and the Brier score are those of the class {}.",
+                    "Average precision, F1 and the Brier score refer to the class {}.",
                     excerpt(class)
                 )?;
             }
-            Some(class) => writeln!(f, "F1 is that of the class {}.", excerpt(class))?,
+            Some(class) => writeln!(f, "F1 refers to the class {}.", excerpt(class))?,
             None => writeln!(
                 f,
                 "AUC, average precision and F1 are means over the classes, each against the rest."
@@ -884,7 +884,7 @@ impl fmt::Display for Measures {
         if self.classes.len() > LISTED {
             return writeln!(
                 f,
-                "\nThere are {} classes, too many to be listed here one by one.",
+                "\nThere are {} classes, too many to list here.",
                 self.classes.len()
             );
         }
@@ -899,10 +899,7 @@ impl fmt::Display for Measures {
         }
         writeln!(f)?;
         lines(f, &table)?;
-        writeln!(
-            f,
-            "\nConfusion matrix (down: the class of the rows, across: the class predicted)"
-        )?;
+        writeln!(f, "\nConfusion matrix (rows: true class, columns: predicted class)")?;
         let names: Vec<String> = self.classes.iter().map(|name| short(name)).collect();
         let head = std::iter::once(String::new()).chain(names.iter().cloned());
         let mut table: Vec<Vec<String>> = vec![head.collect()];
@@ -993,7 +990,7 @@ mod tests {
         assert!(votes.contains("1 row "), "{votes}");
         assert!(said(3, "knn:k=1", 12).contains("are means over the classes"));
         let many = said(21, "knn:k=1", 84);
-        assert!(many.contains("There are 21 classes, too many to be listed"), "{many}");
+        assert!(many.contains("There are 21 classes, too many to list"), "{many}");
         assert!(said(20, "knn:k=1", 80).contains("Confusion matrix"));
     }
 

@@ -278,7 +278,7 @@ impl Model {
             Classifier::Svms(svms) => {
                 let temperature = svms.temperature.ok_or_else(|| {
                     Error::Unsupported(
-                        "the model was written by a former version, without probabilities; train it again"
+                        "the model was written by an earlier version of svml, without probabilities; train it again"
                             .to_owned(),
                     )
                 })?;
@@ -480,7 +480,7 @@ impl Model {
                 let name = &self.schema.encoded_names()[k];
                 Err(Error::Numerical {
                     what: format!(
-                        "{what} on features as they are has numbers beyond 1.8e308: {name} has a standard deviation of {:e}",
+                        "{what} on the original features has numbers beyond 1.8e308: {name} has a standard deviation of {:e}",
                         self.scaler.scale[k]
                     ),
                     remedy: Remedy::RescaleColumn,
@@ -596,12 +596,15 @@ impl fmt::Display for Model {
                 writeln!(f, ", {of}, {count} {kept}")?;
                 for Member { weight, kernel, metric, cost, .. } in &svms.members {
                     let form = metric.form();
-                    writeln!(f, "  {weight:.2} of {kernel} kernel, {form} metric, C = {cost:.3}")?;
+                    writeln!(
+                        f,
+                        "  weight {weight:.2}: {kernel} kernel, {form} metric, C = {cost:.3}"
+                    )?;
                 }
             }
             Classifier::Neighbours(neighbours) => {
                 let count = neighbours.rows.len();
-                writeln!(f, ", {} nearest of {count} rows", neighbours.k)?;
+                writeln!(f, ", {} nearest neighbours among {count} rows", neighbours.k)?;
             }
         }
         let classes: Vec<String> = self.classes.iter().map(|class| excerpt(class)).collect();

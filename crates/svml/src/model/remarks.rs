@@ -50,13 +50,15 @@ impl fmt::Display for Remark {
         match what {
             Unusual::NewCategory { example } => write!(
                 f,
-                "{column}: {rows} {have} a category that was not in the training data, such as '{example}'"
+                "{column}: {rows} {have} a category that is not in the training data, such as '{example}'"
             ),
             Unusual::FarOutside { example, low, high } => write!(
                 f,
                 "{column}: {rows} {are} far outside the range of the training data, {low} to {high}, such as {example}"
             ),
-            Unusual::Filled => write!(f, "{column}: {rows} {have} no value, which was filled"),
+            Unusual::Filled => {
+                write!(f, "{column}: {rows} {have} a missing value, which was imputed")
+            }
         }
     }
 }
@@ -75,7 +77,7 @@ impl Model {
     /// let new = model.schema().read_csv("3,b\n900,c\n".as_bytes(), &ReadOptions::default())?;
     /// let remarks: Vec<String> = model.remarks(&new).iter().map(ToString::to_string).collect();
     /// assert_eq!(remarks[0], "x1: 1 row is far outside the range of the training data, 0 to 6, such as 900");
-    /// assert_eq!(remarks[1], "x2: 1 row has a category that was not in the training data, such as 'c'");
+    /// assert_eq!(remarks[1], "x2: 1 row has a category that is not in the training data, such as 'c'");
     /// # Ok::<(), svml::Error>(())
     /// ```
     pub fn remarks(&self, rows: &NewRows) -> Vec<Remark> {
@@ -154,10 +156,10 @@ mod tests {
             remarks(Missing::Impute, "3,a,5\n900,c,7\n-900,c,5\n?,a,?\n"),
             [
                 "size: 2 rows are far outside the range of the training data, 0 to 6, such as 900",
-                "size: 1 row has no value, which was filled",
+                "size: 1 row has a missing value, which was imputed",
                 // It has no code, and is not counted as a gap.
-                "kind: 2 rows have a category that was not in the training data, such as 'c'",
-                "same: 1 row has no value, which was filled",
+                "kind: 2 rows have a category that is not in the training data, such as 'c'",
+                "same: 1 row has a missing value, which was imputed",
             ]
         );
     }

@@ -79,7 +79,7 @@ impl fmt::Display for ThroughLandmarks {
             1 => "1 landmark".to_owned(),
             _ => format!("{count} landmarks"),
         };
-        write!(f, "metric and C were learned through {}; ", counted(self.learned))?;
+        write!(f, "the metric and C were learned with {}; ", counted(self.learned))?;
         match self.in_model {
             Some(count) => write!(f, "the SVMs of the model have {}", counted(count)),
             None => f.write_str("the SVMs of the model are exact"),
@@ -291,10 +291,7 @@ impl fmt::Display for Report {
         }
         if let Some(honest) = &self.honest {
             let (error, guessing) = (100.0 * honest.error, 100.0 * honest.guessing);
-            writeln!(
-                f,
-                "  {error:.1} % error on rows that were not used to learn (guessing: {guessing:.1} %)"
-            )?;
+            writeln!(f, "  {error:.1} % error on held-out rows (guessing: {guessing:.1} %)")?;
         }
         if let Some(landmarks) = &self.landmarks {
             writeln!(f, "  {landmarks}")?;
@@ -311,7 +308,7 @@ impl fmt::Display for Report {
             )?;
         }
         if self.left_out_for_time() {
-            writeln!(f, "  parts of the fit were left out for lack of time")?;
+            writeln!(f, "  parts of the fit were skipped because of the time limit")?;
         }
         for warning in &self.warnings {
             writeln!(f, "  warning: {warning}")?;

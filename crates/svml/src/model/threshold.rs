@@ -68,7 +68,7 @@ impl FromStr for Goal {
                 Error::parameter(
                     "threshold",
                     format!("'{text}'"),
-                    "a probability between 0 and 1, f1, balanced_error, mcc, or cost=FP:FN with the positive costs of a false positive and of a false negative, such as cost=1:5",
+                    "a probability between 0 and 1, f1, balanced_error, mcc, or cost=FP:FN with the positive costs of a false positive and a false negative, such as cost=1:5",
                 )
             }),
         }
@@ -150,7 +150,10 @@ impl Model {
         }
         let classes = self.classes();
         if classes.len() != 2 {
-            let bound = format!("used with two classes, and this model has {}", classes.len());
+            let bound = format!(
+                "omitted unless there are two classes, but this model has {}",
+                classes.len()
+            );
             return Err(Error::parameter("threshold", at, bound));
         }
         let class = match class {

@@ -93,15 +93,15 @@ parameters! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Svml {
         /// Structure of L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full
-        /// (all entries), rank=R (a map into R dimensions), or auto, the mean of several SVMs with metrics
-        /// and kernels of their own.
+        /// (all entries), rank=R (a map into R dimensions), or auto, the mean of several SVMs, each with its own
+        /// metric and kernel.
         form: FormChoice = FormChoice::Auto, "auto, sphere, diagonal, full or rank=R with R at least 1";
         /// The kernel: gaussian, exp(-|L(x - z)|^2); exponential, exp(-|L(x - z)|); or laplacian,
-        /// exp(-sum_k w_k |x_k - z_k|) with w the diagonal of L, which is a sphere or diagonal then.
+        /// exp(-sum_k w_k |x_k - z_k|) where w is the diagonal of L, for the forms sphere and diagonal only.
         kernel: Kernel = Kernel::Gaussian, "gaussian, exponential or laplacian";
-        /// How metric and C are validated while they are learned: k_fold=K (each of K parts by SVMs trained
-        /// on the others), hold_out (half of the rows train, a quarter validates, a quarter says when to
-        /// stop) or leave_one_out (in closed form).
+        /// How the metric and C are validated while they are learned: k_fold=K (each of K folds by SVMs trained
+        /// on the other folds), hold_out (half of the rows for training, a quarter for validation, a quarter for
+        /// early stopping) or leave_one_out (in closed form).
         criterion: Criterion = Criterion::KFold(2), "hold_out, leave_one_out or k_fold=K with K at least 2";
         /// The smooth function of the margin z that stands in for the zero-one loss: squared_hinge,
         /// max(0, 1 - z)^2, which is the loss of the SVM itself; sigmoid, 1/(1 + exp(a z)); or logistic,
@@ -109,50 +109,49 @@ parameters! {
         surrogate: Surrogate = Surrogate::SquaredHinge, "squared_hinge, sigmoid or logistic";
         /// Steepness a of the sigmoid or logistic surrogate; the squared hinge has none.
         steepness: f64 = 5.0, "a positive number";
-        /// Weight of the regulariser lambda |L - L0|^2 / |L0|^2 that holds L near its start. It is
+        /// Weight of the regulariser lambda |L - L0|^2 / |L0|^2 that keeps L near its initial value L0. It is
         /// relative to the size of L0 and to a loss of order one; the paper's 100 and 10 belong to other
         /// units.
         lambda: f64 = 0.01, "a positive number";
         /// Where L starts: scaled (L0 = I/sqrt(d), principal components for rank=R), identity, or gradients
-        /// (from the gradient outer product of SVMs with a spherical metric; only if the form is given), or L0 on
-        /// features as they are, as {"given": [[..], ..]}, if the form is full or rank=R.
+        /// (from the gradient outer product of SVMs with a spherical metric; only if a form is given), or L0 on
+        /// the original features, as {"given": [[..], ..]}, if the form is full or rank=R.
         #[alias = "start"]
         init: Init = Init::Scaled, "scaled, identity, gradients or an array";
         /// Initial C. A small value starts from a smooth decision function, so that stopping early is safe.
         initial_cost: f64 = 0.5, "a number between 0.001 and 10000";
-        /// Whether C is learned with the metric; otherwise it stays as it starts.
+        /// Whether C is learned with the metric; otherwise it keeps its initial value.
         learn_cost: bool = true, "true or false";
         /// How the loss is minimised: lbfgs or conjugate_gradients.
         optimiser: Optimiser = Optimiser::Lbfgs, "lbfgs or conjugate_gradients";
-        /// Most accepted steps, for each form that is tried.
+        /// Maximum number of accepted steps, for each form that is tried.
         max_iterations: usize = 100, "an integer of at least 0";
-        /// Accepted steps without a better result on the rows for early stopping before learning ends; only
+        /// Number of accepted steps without a better result on the early-stopping rows before learning ends; only
         /// the hold-out criterion has such rows.
         patience: usize = 5, "an integer of at least 1";
         /// Learning ends when a step lowers the loss by less than this fraction of max(loss, half the loss of
         /// a constant classifier).
         tolerance: f64 = 1e-2, "a number of at least 0";
-        /// Whether the SVM is trained again on all rows with the learned L and C; otherwise the SVM
-        /// trained on half of the rows is kept, as the paper reads literally (with k folds, that
-        /// trained without the first; with leave-one-out all rows are in it anyway).
+        /// Whether the SVM is retrained on all rows with the learned L and C; otherwise the SVM trained on half of
+        /// the rows is kept, as in a literal reading of the paper (with k folds, the SVM trained without the first
+        /// fold; with leave-one-out, it is trained on all rows anyway).
         refit: bool = true, "true or false";
-        /// Whether metric and C are learned on halves of the rows too, each of which is asked about the other, so that
-        /// weights of members, the error that is reported and the probabilities rest on rows whose labels were not used.
+        /// Whether the metric and C are also learned on each half of the rows and applied to the other half, so that the
+        /// weights of the SVMs, the reported error and the probabilities are based on held-out rows.
         cross_fit: bool = true, "true or false";
-        /// Weights of the classes, in the SVM, the validation error, early stopping and the
-        /// probabilities: none (all alike), balanced (every class counts the same), or a weight for each
-        /// class that is named.
+        /// Class weights, in the SVM, the validation error, early stopping and the probabilities: none (all rows
+        /// count the same), balanced (all classes count the same), or a weight for each named class.
         class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
         /// Seed of the folds.
         seed: u64 = 0, "an integer of at least 0";
-        /// Whether SVMs are trained on landmarks, rows that stand for all others, and on how many: auto, exact (none)
+        /// Whether SVMs are trained on landmarks, rows that represent all others, and on how many: auto, exact (none)
         /// or a number.
         landmarks: LandmarkChoice = LandmarkChoice::Auto, "auto, exact or a number of at least 1";
-        /// Most bytes for kernel matrices and what is computed from them; none: three quarters of what the computer, or
-        /// the container it runs in, has free. Exact SVMs of two classes need 16 n^2 bytes, 8 n^2
-        /// more for each further fold that is trained at the same time, which happens if there is room, and 40 n^2 for
-        /// leave-one-out. Through landmarks the rows count too, three times, and once beyond 131,072 rows; fewer landmarks
-        /// are taken where the usual number does not fit.
+        /// Limit in bytes for kernel matrices and what is computed from them; none: three quarters of the free memory of
+        /// the computer, or of the container it runs in. For two classes, exact SVMs need 16 n^2 bytes, 8 n^2 more for
+        /// each further fold that is trained at the same time if there is room, and 40 n^2 for leave-one-out. With
+        /// landmarks, the rows count too, three times, or once beyond 131,072 rows; fewer landmarks are used if the usual
+        /// number does not fit.
         memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }
@@ -255,7 +254,7 @@ impl Learner for Svml {
             "kernel",
             &self.kernel,
             kernel,
-            "left out, or given with a form, where the form is auto",
+            "omitted if the form is auto; choose a form to use this kernel",
         )?;
         if let FormChoice::Fixed(form) = self.form {
             let bound = "sphere or diagonal for the laplacian kernel";
@@ -269,7 +268,7 @@ impl Learner for Svml {
                 FormChoice::Fixed(Form::Rank(rank)) => rank,
                 FormChoice::Fixed(Form::Full) => features,
                 _ => {
-                    let bound = "a word unless the form is full or rank=R";
+                    let bound = "scaled, identity or gradients, unless the form is full or rank=R";
                     return Err(Error::parameter("init", "an array", bound));
                 }
             };

@@ -42,16 +42,16 @@ pub(super) fn said(
     };
     for place in places(names, &options.use_anyway)? {
         if said[place] == Said::Drop {
-            return refuse("use_anyway", place, "among the columns of only, if these are given");
+            return refuse("use_anyway", place, "one of the columns given by only");
         }
         said[place] = Said::Use;
     }
     for place in places(names, &options.drop)? {
         if Some(place) == target {
-            return refuse("drop", place, "another column than that of the classes");
+            return refuse("drop", place, "a column other than the target column");
         }
         if said[place] == Said::Use {
-            return refuse("drop", place, "a column that is not asked for elsewhere");
+            return refuse("drop", place, "a column that is not also requested by another option");
         }
         said[place] = Said::Drop;
     }

@@ -50,13 +50,13 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Not
     if table.width() < 2 {
         return Err(Error::Parse {
             line: table.line(0) as u64,
-            message: "the table has 1 column where at least 2 are needed, a target and a feature"
+            message: "the table has 1 column, but at least 2 are needed: a target and a feature"
                 .to_owned(),
             remedy: Some(Remedy::GiveDelimiter),
         });
     }
     if table.rows() <= first {
-        return Err(Error::NoRows(" besides its header".to_owned()));
+        return Err(Error::NoRows(" after the header".to_owned()));
     }
 
     let names = table.names(header);
@@ -105,7 +105,8 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Not
     };
     if group_column.is_some() && schema.width() == 0 && schema.columns.len() == 1 {
         return Err(Error::Data {
-            what: "besides the classes and the groups there is no column to learn from".to_owned(),
+            what: "apart from the classes and the groups there is no column to learn from"
+                .to_owned(),
             remedy: None,
         });
     }
@@ -171,7 +172,7 @@ fn find_groups(names: &[String], target: usize, wanted: Option<&str>) -> Result<
         true => Err(Error::parameter(
             "groups",
             excerpt(wanted),
-            "another column than that of the classes",
+            "a column other than the target column",
         )),
         false => Ok(Some(found)),
     }
@@ -231,7 +232,8 @@ fn usable_rows(
                     excerpt(&names[target]),
                     match table.cell(i, target) {
                         "" => "''".to_owned(),
-                        word => format!("'{word}', which cannot be the name of a class"),
+                        word =>
+                            format!("'{word}' counts as missing and cannot be the name of a class"),
                     }
                 ),
                 remedy: Some(Remedy::DropMissing),
@@ -241,7 +243,7 @@ fn usable_rows(
     }
     if rows.is_empty() {
         return Err(Error::NoRows(
-            " without a missing value; impute missing values or remove the columns that have most"
+            " without missing values; impute missing values, or remove the columns that have the most"
                 .to_owned(),
         ));
     }
@@ -418,7 +420,7 @@ mod tests {
         assert_eq!(data.schema().encoded_names(), ["Fare", "Size", "Sex=f", "Sex=m"]);
         let said = data.schema().identifiers().unwrap();
         assert!(said.ends_with(
-            "Id (it numbers the rows), Name (its text is different in almost every row), When (it holds dates)"
+            "Id (it numbers the rows), Name (its text differs in almost every row), When (it holds dates)"
         ), "{said}");
         let bare = read(&passengers(false), &ReadOptions::default()).unwrap();
         assert_eq!(left_out(&bare), [("x1", RowNumber), ("x2", Unique), ("x5", Date)]);
@@ -448,7 +450,7 @@ mod tests {
         let both = refused(|o| (o.drop, o.only) = (vec!["3".into()], vec!["Fare".into()]));
         assert!(both.contains("drop = 'Fare' is not allowed"), "{both}");
         let beside = refused(|o| (o.use_anyway, o.only) = (vec!["Id".into()], vec!["Fare".into()]));
-        assert!(beside.contains("among the columns of only"), "{beside}");
+        assert!(beside.contains("one of the columns given by only"), "{beside}");
         let nothing = refused(|o| o.only = vec!["Survived".into()]);
         assert!(nothing.contains("nothing to learn from: Id (as asked)"), "{nothing}");
     }
@@ -506,7 +508,7 @@ mod tests {
             let message = header(absent).unwrap_err().to_string();
             assert_eq!(
                 message,
-                format!("there is no column '{absent}' in the data; its columns are: 2, b, c")
+                format!("there is no column '{absent}' in the data; the columns are: 2, b, c")
             );
         }
         let data = read("a,1\nb,2\n", &target("1")).unwrap();
@@ -548,7 +550,7 @@ mod tests {
         let data = read(text, &options(|o| o.missing = Missing::Impute)).unwrap();
         assert!(data.x().col(1).all(f64::is_nan));
         let drop = options(|o| o.missing = Missing::Drop);
-        assert!(message("1,?,a\n?,2,b\n", &drop).contains("no rows without a missing value"));
+        assert!(message("1,?,a\n?,2,b\n", &drop).contains("no rows without missing values"));
     }
 
     #[test]
@@ -565,13 +567,13 @@ mod tests {
             assert!(matches!(plain(text), Err(Error::NoRows(_))), "{text:?}");
         }
         let header = options(|o| o.header = Some(true));
-        assert!(message("1,2\n", &header).contains("no rows besides its header"));
+        assert!(message("1,2\n", &header).contains("no rows after the header"));
         for text in ["1\n2\n", "name\n1\n"] {
             let message = message(text, &ReadOptions::default());
-            assert!(message.contains("1 column where at least 2"), "{message}");
+            assert!(message.contains("1 column, but at least 2"), "{message}");
         }
         let tab = options(|o| o.delimiter = Some(Delimiter::Tab));
-        assert!(message("1,2\n3,4\n", &tab).contains("1 column where at least 2"));
+        assert!(message("1,2\n3,4\n", &tab).contains("1 column, but at least 2"));
     }
 
     #[test]
@@ -579,7 +581,7 @@ mod tests {
         let text = "\na,b,a\n1,2,3\n";
         assert_eq!(
             message(text, &ReadOptions::default()),
-            "line 2: columns 1 and 3 are both named 'a'; rename one; if the first row is data, say so (ReadOptions { header: Some(false), .. })"
+            "line 2: columns 1 and 3 are both named 'a'; rename one; if the first row holds data, say so (ReadOptions { header: Some(false), .. })"
         );
         assert!(plain("x2,,c\n1,2,3\n").is_err());
         assert!(plain(",a,b\n1,2,3\n").is_ok());

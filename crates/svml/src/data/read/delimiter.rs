@@ -137,7 +137,7 @@ pub(super) fn wrong_quote(text: &str, delimiter: Delimiter, first: u64) -> Optio
                 let end = text[at..].find([separator, '\n', '\r']).map_or(text.len(), |n| at + n);
                 let cell = excerpt(&text[opened.0..end]);
                 let message = format!(
-                    "the cell '{cell}' goes on after its closing quote; put all of the cell in quotes, and double the quotes within it"
+                    "the cell '{cell}' continues after its closing quote; put the whole cell in quotes, and double the quotes inside it"
                 );
                 return wrong(record, opened.1, message);
             }
@@ -155,7 +155,7 @@ pub(super) fn wrong_quote(text: &str, delimiter: Delimiter, first: u64) -> Optio
         return None;
     }
     let message = format!(
-        "the quote of the cell '{}' is never closed, so that all that follows would be part of the cell; close it, or double it and put all of the cell in quotes",
+        "the quote of the cell '{}' is never closed, so everything after it would be part of the cell; close the quote, or double it and put the whole cell in quotes",
         excerpt(&text[opened.0..])
     );
     wrong(record, opened.1, message)

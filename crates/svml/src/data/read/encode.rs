@@ -209,7 +209,7 @@ fn not_a_number(
     Error::Parse {
         line: table.line(row) as u64,
         message: format!(
-            "column {}: '{}' is not a number, but the column held numbers in training; {way_out}",
+            "column {}: '{}' is not a number, but the column was numeric in training; {way_out}",
             excerpt(&column.name),
             excerpt(table.cell(row, place)),
         ),

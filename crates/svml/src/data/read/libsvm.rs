@@ -75,7 +75,7 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
         return Err(Error::parameter(
             "target",
             excerpt(column),
-            "left out for a LIBSVM file, where the label is the first number of each line",
+            "omitted for a LIBSVM file, where the label is the first number of each line",
         ));
     }
     options.refuse_groups()?;
@@ -280,7 +280,7 @@ fn training_row(
             return Err(Error::Parse {
                 line,
                 message: format!(
-                    "index {index} is above {MAX_COLUMNS}, the most columns allowed; use fewer columns"
+                    "index {index} is above the maximum of {MAX_COLUMNS} columns; use fewer columns"
                 ),
                 remedy: None,
             });
@@ -290,7 +290,7 @@ fn training_row(
     label.filter(|l| l.parse().is_ok_and(f64::is_finite)).ok_or_else(|| Error::Parse {
         line,
         message: format!(
-            "'{}' found where a number, the class label, is expected; number the classes, or use a table of cells (CSV), in which they have names",
+            "found '{}', but a numeric class label is expected; number the classes, or use a CSV table, in which classes can have names",
             excerpt(content.split_ascii_whitespace().next().unwrap_or_default())
         ),
         remedy: None,
@@ -324,17 +324,19 @@ fn each_entry(
         };
         if token.starts_with(QUERY) {
             return Err(refuse(
-                "queries are for ranking, which this is not; remove them".to_owned(),
+                "query identifiers are only used for ranking; remove them".to_owned(),
             ));
         }
         let (index, value) = pair(token).ok_or_else(|| {
-            refuse("a pair index:value is expected, an integer and a number".to_owned())
+            refuse("expected a pair index:value of an integer and a number".to_owned())
         })?;
         if index == 0 {
-            return Err(refuse("indices count from 1".to_owned()));
+            return Err(refuse("indices must start from 1".to_owned()));
         }
         if index <= last {
-            return Err(refuse(format!("indices must ascend, and the one before is {last}")));
+            return Err(refuse(format!(
+                "indices must be ascending, but the previous one is {last}"
+            )));
         }
         if !value.is_finite() {
             return Err(refuse("the value must be a finite number".to_owned()));
@@ -392,22 +394,22 @@ mod tests {
     #[test]
     fn faults_name_line_and_token() {
         for (row, part) in [
-            ("1 0:1", "'0:1': indices count from 1"),
-            ("1 2:1 1:1", "'1:1': indices must ascend"),
-            ("1 2:1 2:1", "'2:1': indices must ascend"),
+            ("1 0:1", "'0:1': indices must start from 1"),
+            ("1 2:1 1:1", "'1:1': indices must be ascending"),
+            ("1 2:1 2:1", "'2:1': indices must be ascending"),
             ("1 junk", "'junk': a pair"),
             ("1 1:", "'1:': a pair"),
             ("1 :1", "':1': a pair"),
             ("1 +1:1", "'+1:1': a pair"),
             ("1 1:2:3", "'1:2:3': a pair"),
             ("1 99999999999999999999:1", "a pair"),
-            ("1 qid:3 1:1", "'qid:3': queries are for ranking"),
+            ("1 qid:3 1:1", "'qid:3': query identifiers are only used for ranking"),
             ("1 1:nan", "'1:nan': the value must be a finite number"),
             ("1 1:inf", "'1:inf': the value must be a finite number"),
             ("1 100001:1", "index 100001 is above 100000"),
-            ("1:1 2:2", "'1:1' found where a number"),
-            ("yes 1:1", "'yes' found where a number"),
-            ("nan 1:1", "'nan' found where a number"),
+            ("1:1 2:2", "found '1:1', but a numeric class label"),
+            ("yes 1:1", "found 'yes', but a numeric class label"),
+            ("nan 1:1", "found 'nan', but a numeric class label"),
         ] {
             let text = format!("1 1:1\n\n{row}\n");
             let message = plain(&text).unwrap_err().to_string();

@@ -57,7 +57,7 @@ pub fn new_rows(
         return Err(Error::parameter(
             "keep",
             format!("'{}'", excerpt(column)),
-            "a column of a table of cells (CSV), which this file is not",
+            "a column of a CSV table, but this file is not one",
         ));
     }
     let rows = match format {
@@ -104,7 +104,7 @@ impl Schema {
     }
 
     fn npy_rows(&self, input: &Input) -> Result<NewRows> {
-        self.only_numbers("arrays of numpy")?;
+        self.only_numbers("NumPy arrays")?;
         let array = npy::Array::open(input)?;
         let (places, target) = self.by_position(array.width())?;
         let places: Vec<usize> = self.used_places().into_iter().map(|k| places[k]).collect();
@@ -127,7 +127,7 @@ impl Schema {
         if let Some(category) = self.used_columns().find(|c| c.kind != Kind::Number) {
             return Err(Error::Data {
                 what: format!(
-                    "{what} hold numbers only, but column '{}' of the model is a category; use a table of cells (CSV)",
+                    "{what} hold only numbers, but column '{}' of the model is categorical; use a CSV table",
                     excerpt(&category.name)
                 ),
                 remedy: None,
@@ -161,7 +161,7 @@ impl Schema {
         table.settle_header(input, header)?;
         let rows: Vec<usize> = (usize::from(header)..table.rows()).collect();
         if rows.is_empty() {
-            return Err(Error::NoRows(" besides its header".to_owned()));
+            return Err(Error::NoRows(" after the header".to_owned()));
         }
         let (places, target) = if header && self.header {
             self.by_name(&table.names(true), table.line(0))?
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(rows.labels, None);
 
         let message = new(&schema, "tint,age\nblue,5\n").unwrap_err().to_string();
-        assert_eq!(message, "there is no column 'colour' in the data; its columns are: tint, age");
+        assert_eq!(message, "there is no column 'colour' in the data; the columns are: tint, age");
         let twice = new(&schema, "age,age,colour\n1,2,red\n").unwrap_err();
         assert!(twice.to_string().contains("columns 1 and 2 are both named"));
         new(&schema, "age,e,e,colour\n1,2,2,red\n").unwrap();
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(bare.kept, [column("x2", ["red", "blue"])]);
         let numbers = self::schema("1 1:2 2:3\n-1 1:1 2:1\n", |_| {});
         let error = keep(&numbers, "1 1:2 2:3\n", &["1"]).unwrap_err().to_string();
-        assert!(error.contains("a table of cells (CSV)"), "{error}");
+        assert!(error.contains("a column of a CSV table"), "{error}");
     }
 
     /// Columns that are left out may be there or not, in all formats.
@@ -499,7 +499,7 @@ mod tests {
         let rows = numbers.read_libsvm("1 2:8\n".as_bytes()).unwrap();
         assert_eq!(rows.x.as_slice(), [0.0, 8.0]);
         let message = bare().read_libsvm("1 2:8\n".as_bytes()).unwrap_err();
-        assert!(message.to_string().contains("column 'x3' of the model is a category"));
+        assert!(message.to_string().contains("column 'x3' of the model is categorical"));
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl Array {
     pub(super) fn open(input: &Input) -> Result<Self> {
         if !input.is_npy()? {
             return Err(refuse(
-                "this is no array of numpy; such a file begins with the bytes \\x93NUMPY"
+                "this is not a NumPy array; such a file begins with the bytes \\x93NUMPY"
                     .to_owned(),
             ));
         }
@@ -131,7 +131,7 @@ impl Array {
             match got.map_err(|e| input.failed(e))? {
                 got if got == count => Ok(bytes),
                 _ => Err(refuse(format!(
-                    "the file ends within the header of its array, after {} bytes; save it again",
+                    "the file ends inside the array header, after {} bytes; save it again",
                     input.size()
                 ))),
             }
@@ -143,7 +143,7 @@ impl Array {
             2 | 3 => 4,
             other => {
                 return Err(refuse(format!(
-                    "version {other}.{} of the format of numpy's arrays is not known; 1.0 to 3.0 are",
+                    "version {other}.{} of the npy format is not supported; versions 1.0 to 3.0 are",
                     version[1]
                 )));
             }
@@ -151,7 +151,7 @@ impl Array {
         let length = Type::Unsigned(digits).bits(&take(digits)?) as usize;
         if length > LONGEST_HEADER {
             return Err(refuse(format!(
-                "the header of the array has {length} bytes, more than {LONGEST_HEADER}; save the numbers as a plain array"
+                "the array header has {length} bytes, more than the limit of {LONGEST_HEADER}; save the numbers as a plain array"
             )));
         }
         let header = take(length)?;
@@ -161,7 +161,7 @@ impl Array {
         let promised = start as u128 + cells * array.kind.bytes() as u128;
         if promised != u128::from(input.size()) {
             return Err(refuse(format!(
-                "the file has {} bytes where its header promises {promised}, for {} rows and {} columns of {} bytes each; save it again",
+                "the file has {} bytes, but according to its header it should have {promised}, for {} rows and {} columns of {} bytes each; save it again",
                 input.size(),
                 array.rows,
                 array.width,
@@ -174,7 +174,7 @@ impl Array {
     fn of_header(header: &str, start: usize) -> Result<Self> {
         let unreadable = || {
             refuse(format!(
-                "the header of the array cannot be read: '{}'; save it by numpy.save",
+                "the array header cannot be read: '{}'; save the array with numpy.save",
                 excerpt(header.trim())
             ))
         };
@@ -191,10 +191,10 @@ impl Array {
         let kind = Type::named(name).ok_or_else(|| {
             let why = match name.trim_start_matches(['<', '>', '|', '=']) {
                 object if object.starts_with('O') => "Python objects (they are pickled)",
-                _ => "of a type that is not read",
+                _ => "of an unsupported type",
             };
             refuse(format!(
-                "the values of the array are {why}, dtype {}; save little-endian numbers, for example by numpy.save(file, array.astype('<f8'))",
+                "the values of the array are {why}, dtype {}; save little-endian numbers, for example with numpy.save(file, array.astype('<f8'))",
                 excerpt(descr)
             ))
         })?;
@@ -215,13 +215,13 @@ impl Array {
                 Ok(Self { kind, fortran, rows: rows as usize, width: width as usize, start })
             }
             Some(other) => Err(refuse(format!(
-                "the array has {} dimension{}, shape {}; 2 are needed, rows and columns, one column of which may hold the classes (numpy.column_stack)",
+                "the array has {} dimension{}, shape {}; it must have 2, rows and columns, one column of which may hold the classes (numpy.column_stack)",
                 other.len(),
                 if other.len() == 1 { "" } else { "s" },
                 excerpt(shape)
             ))),
             None => Err(refuse(format!(
-                "the array has the shape {}; at most 4294967295 rows and columns are read",
+                "the array has the shape {}; at most 4294967295 rows and columns are supported",
                 excerpt(shape)
             ))),
         }
@@ -351,7 +351,10 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
     }
     if array.width - 1 > MAX_COLUMNS {
         return Err(Error::Data {
-            what: format!("the array has {} columns, more than {MAX_COLUMNS}", array.width),
+            what: format!(
+                "the array has {} columns, more than the limit of {MAX_COLUMNS}",
+                array.width
+            ),
             remedy: Some(Remedy::UseLessData),
         });
     }
@@ -532,7 +535,7 @@ mod tests {
         assert!(matches!(error, Error::Shape { found: 4, expected: 3, .. }), "{error}");
         let table = Dataset::from_csv("a,1,x\nb,2,y\n".as_bytes(), &ReadOptions::default());
         let error = table.unwrap().schema().read_npy(&train[..]).unwrap_err().to_string();
-        assert!(error.contains("column 'x1' of the model is a category"), "{error}");
+        assert!(error.contains("column 'x1' of the model is categorical"), "{error}");
     }
 
     #[test]
@@ -555,19 +558,27 @@ mod tests {
         assert!(shape("(99999999999, 2)").contains("at most 4294967295"));
         assert!(shape("(-1, 2)").contains("shape (-1, 2)"));
         let text = shape("(1, 4)");
-        assert!(text.contains("has 152 bytes where its header promises 160"), "{text}");
-        assert!(shape("(1, 2)").contains("has 152 bytes where its header promises 144"));
+        assert!(
+            text.contains("has 152 bytes, but according to its header it should have 160"),
+            "{text}"
+        );
+        assert!(
+            shape("(1, 2)")
+                .contains("has 152 bytes, but according to its header it should have 144")
+        );
         assert!(shape("(4294967295, 4294967295)").contains("promises 147573952"));
         assert!(message(&array("<f8", false, "(0, 2)", &[])).contains("no rows"));
         assert!(shape("(3, 1)").contains("a target and at least one feature"));
         assert!(message(b"\x93NUMPY\x09\x01").contains("version 9.1"));
         assert!(message(b"\x93NUMPY\x02\x00\xff\xff\xff\xff").contains("4294967295 bytes"));
-        assert!(message(b"\x93NUMPY\x01\x00\x40\x00{'descr").contains("ends within the header"));
+        assert!(
+            message(b"\x93NUMPY\x01\x00\x40\x00{'descr").contains("ends inside the array header")
+        );
         assert!(message(&file(1, "{'descr': '<f8'}", &[])).contains("cannot be read"));
         assert!(message(&file(1, "no dictionary", &[])).contains("cannot be read"));
         let forced = ReadOptions { format: Some(Format::Npy), ..ReadOptions::default() };
         let error = Dataset::from_reader("1,2\n".as_bytes(), &forced).unwrap_err().to_string();
-        assert!(error.contains("no array of numpy"), "{error}");
+        assert!(error.contains("not a NumPy array"), "{error}");
     }
 
     proptest! {

@@ -111,7 +111,7 @@ impl<'a> Input<'a> {
     /// The error for a file that was not the same when it was read again.
     pub(super) fn changed(&self) -> Error {
         Error::Data {
-            what: "the file was changed while it was read; read it again when it is complete"
+            what: "the file changed while it was being read; read it again when it is complete"
                 .to_owned(),
             remedy: None,
         }
@@ -376,7 +376,7 @@ fn not_utf8(before: &[u8], byte: u8, line: u64) -> Error {
     Error::Parse {
         line: line - 1 + lines.line_at(before.len()),
         message: format!(
-            "byte 0x{byte:02X} is not valid text in UTF-8; save the file as plain text in UTF-8"
+            "byte 0x{byte:02X} is not valid UTF-8; save the file as plain text in UTF-8"
         ),
         remedy: None,
     }
@@ -388,7 +388,7 @@ pub(super) fn check_width(width: usize, line: u64) -> Result<()> {
         return Err(Error::Parse {
             line,
             message: format!(
-                "{width} columns found where at most {MAX_COLUMNS} are allowed; check the delimiter or use fewer columns"
+                "found {width} columns, more than the limit of {MAX_COLUMNS}; check the delimiter, or use fewer columns"
             ),
             remedy: None,
         });

@@ -481,7 +481,7 @@ impl Read {
                 return Err(Error::Parse {
                     line,
                     message: format!(
-                        "{} cells found where {width} are expected, as in line {} (delimiter: {delimiter}); correct the line",
+                        "found {} cells, but expected {width}, as in line {} (delimiter: {delimiter}); correct the line",
                         record.len(),
                         layout.first_line,
                     ),
@@ -756,7 +756,7 @@ mod tests {
         let error = Table::parse("1,2\n\n3,4,5\n", Delimiter::Comma).unwrap_err();
         let message = error.to_string();
         assert!(
-            message.starts_with("line 3: 3 cells found where 2 are expected, as in line 1"),
+            message.starts_with("line 3: found 3 cells, but expected 2, as in line 1"),
             "{message}"
         );
         // A quote that is never closed takes up the rest of the file.
