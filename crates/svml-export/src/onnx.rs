@@ -110,7 +110,7 @@ pub fn onnx(model: &Model, input: Input, output: Output) -> Result<Vec<u8>> {
         .into_bytes();
     match bytes.len() {
         size if size > MOST_BYTES => Err(Error::Unsupported(format!(
-            "the model would take {size} bytes as ONNX, whose files end at {MOST_BYTES}; train on fewer rows or landmarks"
+            "the model would take {size} bytes as ONNX, more than the limit of {MOST_BYTES} for such files; train on fewer rows or landmarks"
         ))),
         _ => Ok(bytes),
     }

@@ -92,7 +92,7 @@ impl Rest<'_> {
         }
         if model.members().is_empty() {
             return Err(Error::Unsupported(format!(
-                "a model of nearest neighbours cannot be written {target}, because it is the training rows and a search among them; use one with SVMs, such as the default, or write the map of the metric alone"
+                "a nearest-neighbour model cannot be exported {target}, because it consists of the training rows and a search among them; use a model with SVMs, such as the default, or export only the map of the metric"
             )));
         }
         let (counts, places) = places(model.support_counts());

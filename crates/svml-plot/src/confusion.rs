@@ -27,7 +27,7 @@ impl Draw for Confusion {
             false => "; colour: share of the rows of the true class",
         };
         let note = format!(
-            "{} rows, error {:.1} % (95 % interval {low:.1} to {high:.1}){shares}. Use rows that were not trained on",
+            "{} rows, error {:.1} % (95 % interval {low:.1} to {high:.1}){shares}. Use rows that the model was not trained on",
             self.rows,
             100.0 * self.error
         );

@@ -16,10 +16,10 @@ impl Draw for Dependence {
         let mut canvas = Canvas::new(480.0, 340.0, title);
         let note = match &self.places {
             Places::Numbers(_) => {
-                "Line: mean; band: eight tenths of the rows, moved to the same mean"
+                "Line: mean; band: the middle 80 % of the rows, shifted to the same mean"
             }
             Places::Categories(_) => {
-                "Bars: mean; lines: eight tenths of the rows, moved to the same mean"
+                "Bars: mean; lines: the middle 80 % of the rows, shifted to the same mean"
             }
         };
         canvas.heading(title, note);

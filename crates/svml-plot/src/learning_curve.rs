@@ -13,7 +13,7 @@ impl Draw for LearningCurve {
         let mut canvas = Canvas::new(640.0, 460.0, title);
         let repetitions = self.errors.first().map_or(0, Vec::len);
         let note = format!(
-            "Error on {} rows that were held out: mean of {repetitions} repetitions (dots); bars: 1 standard error",
+            "Error on {} held-out rows: mean of {repetitions} repetitions (dots); bars: 1 standard error",
             self.held_out
         );
         canvas.heading(title, &note);
@@ -63,7 +63,7 @@ impl Draw for LearningCurve {
         }
         let (ticks, decimals) = panel.y.ticks(6);
         let y: Ticks = ticks.into_iter().map(|v| (v, number(v, decimals) + " %")).collect();
-        panel.axes_at(&mut canvas, ("rows to learn from", &x), ("error", &y));
+        panel.axes_at(&mut canvas, ("training rows", &x), ("error", &y));
         canvas.finish()
     }
 }

@@ -26,7 +26,7 @@ impl Draw for Map {
             .iter()
             .take(LISTED)
             .map(|class| font::width(class, 11.5))
-            .fold(font::width("class not known", 11.5), f64::max)
+            .fold(font::width("unknown class", 11.5), f64::max)
             .min(170.0);
         let (left, width, height) = (100.0, 560.0, 440.0);
         let beside = left + width + 18.0;
@@ -133,7 +133,7 @@ fn legend(map: &Map, canvas: &mut Canvas, mut legend: Legend) {
         legend.note(canvas, &format!("\u{2026} and {} more", map.classes.len() - LISTED));
     }
     if map.points.iter().any(|p| p.class.is_none()) {
-        legend.entry(canvas, "class not known", |canvas, at| marker(canvas, None, at, 4.6));
+        legend.entry(canvas, "unknown class", |canvas, at| marker(canvas, None, at, 4.6));
     }
     legend.next += 8.0;
     if map.ringed && map.points.iter().any(|p| p.support) {

@@ -36,7 +36,7 @@ impl Draw for MetricMatrix {
         let largest = self.values.as_slice().iter().fold(0.0_f64, |a, v| a.max(v.abs()));
         let mut notes = Vec::new();
         if self.mean_of > 1 {
-            notes.push(format!("mean of the M of {} SVMs, each of trace 1", self.mean_of));
+            notes.push(format!("mean over the M of {} SVMs, each scaled to trace 1", self.mean_of));
         }
         if self.values.as_slice().iter().any(|value| *value < -NEGLIGIBLE * largest) {
             notes.push("blue with ticks: negative".to_owned());
@@ -85,17 +85,16 @@ fn diagonal(metric: &MetricMatrix, title: &str) -> Picture {
     order.sort_by(|&a, &b| entry(b).total_cmp(&entry(a)));
     order.truncate(BARS);
     let mut note =
-        "M is diagonal: each feature has a weight of its own, and all other entries are 0"
-            .to_owned();
+        "M is diagonal: one weight for each feature, and all other entries are 0".to_owned();
     if metric.mean_of > 1 {
-        note += &format!("; mean of the M of {} SVMs, each of trace 1", metric.mean_of);
+        note += &format!("; mean over the M of {} SVMs, each scaled to trace 1", metric.mean_of);
     }
     if order.len() < metric.features {
         note += &format!("; the {} most relevant of {} features", order.len(), metric.features);
     }
     let values: Vec<f64> = order.iter().map(|&k| entry(k)).collect();
     let names: Vec<String> = order.iter().map(|&k| metric.names[k].clone()).collect();
-    let label = "entry of the diagonal of M, standardised features";
+    let label = "diagonal entry of M, standardised features";
     Bars { names: &names, values: &values, low: &values, high: &values, unit: "", label }
         .draw(title, &note)
 }

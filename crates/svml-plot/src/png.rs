@@ -18,7 +18,7 @@ pub struct DrawError(String);
 
 impl fmt::Display for DrawError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the picture could not be drawn as PNG ({}); write it as .svg", self.0)
+        write!(f, "the plot could not be drawn as PNG ({}); write it as .svg", self.0)
     }
 }
 

@@ -29,14 +29,14 @@ impl Draw for Roc {
             interval: curve.interval,
             points: both(&curve.false_positive_rate, &curve.true_positive_rate),
         });
-        let note = "dashed: scores drawn at random. Use rows that were not trained on";
+        let note = "dashed: random scores. Use rows that the model was not trained on";
         draw(self.rows, drawn.collect(), title, ["AUC", note], |canvas, panel, of_curves| {
             canvas.line(panel.at(0.0, 0.0), panel.at(1.0, 1.0), CHANCE);
             let of = match of_curves {
-                [only] => format!("share of {only} found"),
-                _ => "share of the class found".to_owned(),
+                [only] => format!("true positive rate: share of {only} found"),
+                _ => "true positive rate: share of the class found".to_owned(),
             };
-            ["share of the others taken for it".to_owned(), of]
+            ["false positive rate: share of other rows taken for it".to_owned(), of]
         })
     }
 }
@@ -64,10 +64,10 @@ impl Draw for PrecisionRecall {
         };
         let note = match rate {
             Some(rate) => format!(
-                "dashed: scores drawn at random, {:.1} % of the rows. Use rows that were not trained on",
+                "dashed: random scores, {:.1} % of the rows. Use rows that the model was not trained on",
                 100.0 * rate
             ),
-            None => "Use rows that were not trained on".to_owned(),
+            None => "Use rows that the model was not trained on".to_owned(),
         };
         let words = ["average precision", &note];
         draw(self.rows, drawn.collect(), title, words, |canvas, panel, of_curves| {
@@ -78,7 +78,7 @@ impl Draw for PrecisionRecall {
                 [only] => format!("recall: share of {only} found"),
                 _ => "recall: share of the class found".to_owned(),
             };
-            [of, "precision: share of those found that are of it".to_owned()]
+            [of, "precision: share of the rows found that belong to it".to_owned()]
         })
     }
 }

@@ -31,7 +31,7 @@ impl Draw for Relevance {
         let mut notes = Vec::new();
         if self.is_spread() {
             notes.push(
-                "Bars: mean of the SVMs; lines: from the least to the largest of them".to_owned(),
+                "Bars: mean over the SVMs; lines: from the smallest to the largest".to_owned(),
             );
         }
         if n < self.values.len() {

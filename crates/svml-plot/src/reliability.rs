@@ -12,7 +12,7 @@ impl Draw for Reliability {
     fn draw(&self, title: &str) -> Picture {
         let width = 600.0;
         let note = format!(
-            "{} rows, calibration error {} %; bars: 95 % intervals; dashed: perfect calibration. Use rows that were not trained on",
+            "{} rows, calibration error {} %; bars: 95 % intervals; dashed: perfect calibration. Use rows that the model was not trained on",
             self.rows,
             number(100.0 * self.calibration_error, 1)
         );

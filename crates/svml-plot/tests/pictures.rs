@@ -328,7 +328,7 @@ fn a_learning_curve() {
     for size in &curve.sizes {
         assert!(picture.svg().contains(&format!(">{size}</text>")), "{size}");
     }
-    assert!(picture.svg().contains("Error on 60 rows that were held out: mean of 3 repetitions"));
+    assert!(picture.svg().contains("Error on 60 held-out rows: mean of 3 repetitions"));
     let one = LearningCurve::new(&data, &method, Some(&[50]), 2, 0, Run::new, |_, _| true).unwrap();
     check("learning-curve-one", &one.draw("One size"));
 }

@@ -25,7 +25,7 @@ impl Facts<'_> {
         found.sort_by(|a, b| b.2.total_cmp(&a.2));
         let largest = found.first().map_or(1.0, |column| column.2.max(f64::MIN_POSITIVE));
         html.paragraph(
-            "Importance is the share of a column in the learned distance, on standardised values; the features of a category are summed. Columns that are strongly correlated share theirs, and importance says nothing about cause.",
+            "Importance is the share of a column in the learned distance, on standardised values; for a categorical column, the shares of its encoded features are added up. Strongly correlated columns share their importance, and importance says nothing about causes.",
         );
         let spread = relevance.is_spread();
         let rows = found.iter().take(LISTED).map(|(place, column, value, low, high)| {
@@ -44,7 +44,7 @@ impl Facts<'_> {
         });
         let mut head = vec!["Column", "Kind", "In these rows", "Importance"];
         if spread {
-            head.push("Among the SVMs");
+            head.push("Range over the SVMs");
         }
         head.push("Bar");
         let caption = match found.len() > LISTED {
@@ -103,7 +103,7 @@ impl Facts<'_> {
                 .unwrap_or(0),
         };
         html.paragraph(&format!(
-            "Each picture gives one column one value after another and leaves the other columns as they are. The line is the mean probability of {}, the band holds the curves of eight tenths of the rows, each moved to the same mean: where it is wide, the effect of the column depends on others. Where columns are correlated, some of these rows would never occur.",
+            "Each plot varies one column and leaves the other columns as they are. The line is the mean probability of {}; the band contains the curves of the middle 80 % of the rows, each shifted to the same mean: where it is wide, the effect of the column depends on other columns. If columns are correlated, some of the combinations would never occur in practice.",
             self.model.classes()[class]
         ));
         html.raw("<div class=\"pair\">");

@@ -57,7 +57,7 @@ impl<'a> Facts<'a> {
         self.limits(html);
         html.raw("</main>");
         html.raw(&format!(
-            "<footer>Made by <code>svml report</code>, version {}. This page is complete: it loads nothing.</footer>",
+            "<footer>Made by <code>svml report</code>, version {}. This page is self-contained and loads nothing.</footer>",
             env!("CARGO_PKG_VERSION")
         ));
         Ok(())
@@ -72,7 +72,7 @@ impl<'a> Facts<'a> {
             "p",
             "class=\"soft\"",
             &format!(
-                "{}, {}, {} of the column {}.",
+                "{}, {}, {} in the column {}.",
                 counted(measures.rows, "row"),
                 counted(columns, "column"),
                 counted(self.model.classes().len(), "class"),
@@ -87,14 +87,14 @@ impl<'a> Facts<'a> {
             "p",
             "class=\"lead\"",
             &format!(
-                "It misclassifies {} of these rows{range}. Naming the most frequent class always would misclassify {}.",
+                "The model misclassifies {} of these rows{range}. Always predicting the most frequent class would misclassify {}.",
                 percent(measures.error),
                 percent(self.guessing())
             ),
         );
         if let Some(honest) = self.model.report().honest {
             html.paragraph(&format!(
-                "While it was trained, the error on rows that were not used to learn was {} \u{b1} {} (cross-fitted, standard error).",
+                "During training, the cross-fitted error on held-out rows was {} \u{b1} {} (standard error).",
                 percent(honest.error),
                 percent(honest.standard_error)
             ));
@@ -103,7 +103,7 @@ impl<'a> Facts<'a> {
             html.element(
                 "p",
                 "class=\"warning\" role=\"note\"",
-                "These look like the rows that the model was trained on: most of its support vectors are among them. All figures on this page are too good then. Take the cross-fitted error above, or give rows that the model has not seen.",
+                "These look like the rows that the model was trained on: most of its support vectors are among them. If so, all figures on this page are too good. Use the cross-fitted error above, or rows that the model has not seen.",
             );
         }
         let links = [
@@ -140,12 +140,12 @@ impl<'a> Facts<'a> {
             "The model was trained on {}. {} It was computed on {}.",
             counted(report.rows, "row"),
             match report.landmarks {
-                Some(_) => "There were too many rows for exact SVMs, so these rest on landmarks, rows that stand for all others.",
+                Some(_) => "There were too many rows for exact SVMs, so the SVMs are trained on landmarks, rows that represent all others.",
                 None => "All SVMs are exact.",
             },
             match report.used_card() {
                 true => &report.device,
-                false => "the processor",
+                false => "the CPU",
             }
         ));
         let members = self.model.members();
@@ -160,12 +160,12 @@ impl<'a> Facts<'a> {
             });
             let caption = match members.len() {
                 1 => "The SVM of the model".to_owned(),
-                n => format!("The {n} SVMs whose weighted mean decides"),
+                n => format!("The {n} SVMs, whose weighted mean decides"),
             };
             html.table(&caption, &["Kernel", "Metric", "C", "Weight"], rows.collect(), false);
         }
         if !report.warnings.is_empty() {
-            html.paragraph("While it was trained, it was said:");
+            html.paragraph("Warnings during training:");
             let items: Vec<String> =
                 report.warnings.iter().map(|text| format!("<li>{}</li>", escape(text))).collect();
             html.raw(&format!("<ul>{}</ul>", items.concat()));
@@ -182,13 +182,13 @@ impl<'a> Facts<'a> {
         let few = self.measures.per_class.iter().filter(|class| class.rows < 30);
         let few: Vec<&str> = few.map(|class| class.class.as_str()).collect();
         let mut items = vec![
-            "The figures hold for rows that come about as these did. Where the world changes, or the rows were selected, they do not.".to_owned(),
-            "Intervals are for chance among the rows of this page only, not for another training of the model.".to_owned(),
-            "Contributions and importance say how the model decides, not what causes what.".to_owned(),
+            "The figures hold for rows that arise in the same way as these. They do not hold if conditions change or if the rows were selected.".to_owned(),
+            "The intervals cover only the chance in the choice of these rows, not the variation between trainings of the model.".to_owned(),
+            "Contributions and importance describe how the model decides, not what causes what.".to_owned(),
         ];
         if !few.is_empty() {
             items.push(format!(
-                "Fewer than 30 rows are of: {}. What is said about {} is uncertain.",
+                "Fewer than 30 rows belong to: {}. The figures for {} are uncertain.",
                 few.join(", "),
                 if few.len() == 1 { "this class" } else { "these classes" }
             ));
@@ -198,7 +198,7 @@ impl<'a> Facts<'a> {
             .collect();
         if !unknown.is_empty() {
             items.push(format!(
-                "The model does not know: {}. Such rows count as misclassified.",
+                "The model does not know these classes: {}. Their rows count as misclassified.",
                 unknown.join(", ")
             ));
         }

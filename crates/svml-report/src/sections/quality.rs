@@ -26,7 +26,7 @@ impl Facts<'_> {
             ])
         });
         let of = measures.positive.as_ref().map_or(String::new(), |class| {
-            format!("; F1, average precision and Brier score are those of class {class}")
+            format!("; F1, average precision and the Brier score refer to class {class}")
         });
         let caption = format!("On {}{of}", counted(measures.rows, "row"));
         html.table(&caption, &["Measure", "Value", "95 % interval"], rows.collect(), false);
@@ -67,12 +67,7 @@ impl Facts<'_> {
             }));
             cells
         });
-        html.table(
-            "Rows of each class (down) by predicted class (across)",
-            &head,
-            rows.collect(),
-            false,
-        );
+        html.table("True class (rows) by predicted class (columns)", &head, rows.collect(), false);
         if let Some((data, positive)) = self.thresholds() {
             self.slider(html, &data, &positive);
         }
@@ -104,13 +99,13 @@ impl Facts<'_> {
         let json = data.to_string().replace('<', "\\u003c");
         html.raw(&format!(
             "<div id=\"threshold-box\" class=\"threshold only-screen\" hidden>\
-             <h3>What another threshold would do</h3>\
-             <p><label for=\"threshold\">Predict {class} from a probability of <output id=\"t-value\" for=\"threshold\">0.50</output> on</label></p>\
+             <h3>The effect of another threshold</h3>\
+             <p><label for=\"threshold\">Predict {class} if its probability is at least <output id=\"t-value\" for=\"threshold\">0.50</output></label></p>\
              <input id=\"threshold\" type=\"range\" min=\"0\" max=\"100\" value=\"50\">\
              <p aria-live=\"polite\">Of the rows of {class}, <span id=\"t-hit\"></span> are found and <span id=\"t-missed\"></span> missed (recall <span id=\"t-recall\"></span>); \
              of the others, <span id=\"t-alarm\"></span> are false alarms and <span id=\"t-quiet\"></span> are not (specificity <span id=\"t-specificity\"></span>). \
              Precision <span id=\"t-precision\"></span>, error <span id=\"t-error\"></span>.</p>\
-             <p class=\"soft\">Choose a threshold on rows that are not used to report how well it does.</p></div>\
+             <p class=\"soft\">Choose the threshold on rows other than those used to report its performance.</p></div>\
              <script type=\"application/json\" id=\"threshold-data\">{json}</script>"
         ));
     }
@@ -124,17 +119,17 @@ impl Facts<'_> {
         html.raw("<div class=\"pair\">");
         html.figure(
             &Roc::new(self.model, self.x, self.labels, None)?.draw("ROC curve"),
-            "How many rows of a class are found, for each share of other rows that is taken for it. The diagonal is chance.",
+            "The share of the rows of a class that is found (true positive rate), against the share of other rows that is mistaken for it (false positive rate). The diagonal is chance.",
         );
         html.figure(
             &PrecisionRecall::new(self.model, self.x, self.labels, None)?
                 .draw("Precision and recall"),
-            "How many of the rows taken for a class belong to it, for each share of its rows that is found. The dashed line is chance.",
+            "The share of correct rows among those predicted as a class (precision), against the share of the class that is found (recall). The dashed line is chance.",
         );
         let reliability = Reliability::new(self.model, self.x, self.labels)?;
         html.figure(
             &reliability.draw("Calibration of the probabilities"),
-            "On the dashed line probabilities are right: of the rows that get a probability of 70 %, 70 % belong to the class.",
+            "On the dashed line, the probabilities are correct: of the rows with a probability of 70 %, 70 % belong to the class.",
         );
         html.raw("</div>");
         Ok(())
@@ -144,9 +139,11 @@ impl Facts<'_> {
 fn meaning(measure: Measure) -> &'static str {
     match measure {
         Measure::Error => "share of rows that are misclassified",
-        Measure::BalancedError => "the same as a mean over the classes, however many rows each has",
+        Measure::BalancedError => {
+            "mean of the errors of the classes, whatever their number of rows"
+        }
         Measure::Auc => {
-            "how often a row of a class is ranked above a row of another; 0.5 is chance"
+            "how often a row of a class is ranked above a row of another class; 0.5 is chance"
         }
         Measure::AveragePrecision => {
             "mean precision over all recalls; chance is the share of the class"
@@ -157,7 +154,9 @@ fn meaning(measure: Measure) -> &'static str {
         Measure::LogLoss => {
             "mean of \u{2212}log of the probability of the true class; 0 is perfect"
         }
-        Measure::CalibrationError => "how far stated probabilities are from observed shares",
+        Measure::CalibrationError => {
+            "mean distance between predicted probabilities and observed shares"
+        }
         _ => "",
     }
 }

@@ -20,10 +20,10 @@ impl Facts<'_> {
         let labels: Vec<String> = some.iter().map(|&row| self.labels[row].clone()).collect();
         let map = Map::new(self.model, &self.x.select_rows(&some), Some(&labels))?;
         let caption = match step {
-            1 => "The rows in a plane of the learned metric, and what the model decides there."
+            1 => "The rows in a plane of the learned metric, with the decisions of the model."
                 .to_owned(),
             _ => format!(
-                "{} of the {} rows in a plane of the learned metric, and what the model decides there.",
+                "{} of the {} rows in a plane of the learned metric, with the decisions of the model.",
                 some.len(),
                 self.x.rows()
             ),
@@ -43,9 +43,10 @@ impl Facts<'_> {
         let mut order: Vec<usize> = (0..self.x.rows()).collect();
         order.sort_by(|&a, &b| sure(b).total_cmp(&sure(a)).then(a.cmp(&b)));
         let mut chosen: Vec<(usize, &'static str)> = Vec::new();
-        for (right, words) in
-            [(true, "among the surest, and right"), (false, "among the surest, and wrong")]
-        {
+        for (right, words) in [
+            (true, "among the most certain, and correct"),
+            (false, "among the most certain, and wrong"),
+        ] {
             let mut classes: Vec<usize> = Vec::new();
             for &row in order.iter().filter(|row| is_right(**row) == right) {
                 if classes.len() < 2 && !classes.contains(&self.predicted[row]) {
@@ -57,15 +58,15 @@ impl Facts<'_> {
         if let Some(&row) = order.last()
             && chosen.iter().all(|(other, _)| *other != row)
         {
-            chosen.push((row, "closest to the boundary"));
+            chosen.push((row, "closest to the decision boundary"));
         }
         chosen
     }
 
     pub(super) fn rows(&self, html: &mut Html) -> Result<()> {
-        html.section("rows", "Why these rows");
+        html.section("rows", "Why these rows are classified as they are");
         if self.model.members().is_empty() {
-            html.paragraph("A model of nearest neighbours has no contributions of columns.");
+            html.paragraph("A nearest-neighbour model has no column contributions.");
             return Ok(());
         }
         html.paragraph(
@@ -76,9 +77,9 @@ impl Facts<'_> {
         let why = self.model.explain(&x, None)?;
         for (place, (row, words)) in chosen.into_iter().enumerate() {
             let sure = self.probabilities.as_ref().map(|p| p[(row, self.predicted[row])]);
-            let sure = sure.map_or(String::new(), |p| format!(" with {}", percent(p)));
+            let sure = sure.map_or(String::new(), |p| format!(" with probability {}", percent(p)));
             let title = format!(
-                "Row {}, {words}: {} predicted{sure}, truly {}",
+                "Row {}, {words}: predicted {}{sure}, true class {}",
                 row + 1,
                 self.model.classes()[self.predicted[row]],
                 self.labels[row]
