@@ -12,8 +12,8 @@ use crate::names::file;
 /// A support vector machine that learns its own metric.
 ///
 /// The kernel is k(x, z) = exp(-|L (x - z)|^2). The matrix L and C are learned together with the SVM, so there
-/// is no grid search and nothing to tune. By default the model is the mean of several such SVMs with kernels of
-/// their own, and says how often it errs. Start with `svml demo`, or with `svml train DATA -o MODEL`.
+/// is no grid search and nothing to tune. By default the model is the mean of several such SVMs with different
+/// kernels, and it comes with an estimate of its error. Start with `svml demo`, or with `svml train DATA -o MODEL`.
 #[derive(Parser, Debug)]
 #[command(name = "svml", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -25,16 +25,16 @@ pub struct Cli {
     pub global: Global,
 }
 
-const EXIT_CODES: &str = "Results go to standard output, messages and progress to standard error; - stands for standard input or \
+const EXIT_CODES: &str = "Results go to standard output, messages and progress to standard error; - means standard input or \
 output. Exit codes: 0 success, 1 failure while running, 2 wrong usage, 3 bad data, 130 interrupted.";
 
 /// Options of every command.
 #[derive(Args, Clone, Debug)]
 pub struct Global {
-    /// Print results and errors only, no messages and no progress
+    /// Print only results and errors, no messages or progress
     #[arg(short, long, global = true, display_order = 900)]
     pub quiet: bool,
-    /// Number of threads; results are the same for any number [default: all cores]
+    /// Number of threads; it does not affect the results [default: all cores]
     #[arg(long, global = true, value_name = "N", display_order = 901)]
     pub threads: Option<usize>,
 }
@@ -44,47 +44,47 @@ pub struct Global {
 pub enum Command {
     /// Learn a metric and a classifier from a table
     Train(Box<Train>),
-    /// Classify rows
+    /// Predict the classes of rows
     Predict(Predict),
-    /// Measure a model on rows whose classes are known
+    /// Evaluate a model on rows whose classes are known
     Evaluate(Evaluate),
-    /// Map rows by the learned metric, scaling included: z = L (x - mean) / scale
+    /// Map rows with the learned metric, including the scaling: z = L (x - mean) / scale
     Transform(Transform),
-    /// Compare methods on the same random splits: four fifths of the rows train, one fifth tests
+    /// Compare methods on the same random splits: four fifths of the rows for training, one fifth for testing
     Compare(Box<Compare>),
-    /// Say why rows are classified as they are: what each column contributes, and which training rows are alike
+    /// Explain why rows are classified as they are: the contribution of each column, and the most similar training rows
     Explain(Explain),
-    /// Measure how the error falls with the number of rows to learn from, and draw it
+    /// Measure how the error falls as the number of training rows grows, and plot it
     LearningCurve(Box<LearningCurve>),
-    /// Write one page about a model and how it does on rows whose classes are known, to read, print or send
+    /// Write a one-page report on a model and its performance on rows whose classes are known
     Report(Report),
-    /// Print a summary of a model: what it has learned
+    /// Print a summary of what a model has learned
     Show(Show),
-    /// List the parameters of a method: what each does, what it may be and its default
+    /// List the parameters of a method, with their meanings, allowed values and defaults
     Parameters(Parameters),
-    /// Draw a model
+    /// Plot a model
     Plot(Plot),
-    /// Write a model for another program
+    /// Export a model for use in another program
     Export(Export),
     /// List or download the nine data sets of the paper
     #[command(subcommand)]
     Data(Data),
-    /// See it work in seconds: data with a known answer, a fit, a comparison and pictures
+    /// See svml at work in seconds: data with a known answer, a fit, a comparison and plots
     Demo(Demo),
-    /// Train with the options of LIBSVM's svm-train; writes a LIBSVM model and, beside it, the map of the rows
+    /// Train with the options of LIBSVM's svm-train; writes a LIBSVM model and, next to it, the learned map
     #[command(disable_help_flag = true)]
     SvmTrain(LibsvmArgs),
     /// Predict with the options of LIBSVM's svm-predict
     #[command(disable_help_flag = true)]
     SvmPredict(LibsvmArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
     /// Write the manual pages
     Man {
-        /// Folder for the pages; without it the main page goes to standard output
+        /// Folder for the pages; without this option, the main page goes to standard output
         #[arg(long, value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
         dir: Option<PathBuf>,
     },
@@ -93,18 +93,18 @@ pub enum Command {
 /// How a data file is read.
 #[derive(Args, Clone, Debug)]
 pub struct Reading {
-    /// Format of the data: csv (any table of cells), libsvm, or npy (a two-dimensional array of numpy) [default: found
-    /// from the content]
+    /// Format of the data: csv (any delimited text table), libsvm, or npy (a two-dimensional NumPy array) [default:
+    /// detected from the content]
     #[arg(long, value_parser = parsed::<Format>, value_name = "FORMAT")]
     pub format: Option<Format>,
-    /// What separates the cells of a row: comma, semicolon, tab or spaces [default: found from the content]
+    /// Delimiter between the cells of a row: comma, semicolon, tab or spaces [default: detected from the content]
     #[arg(long, value_parser = parsed::<Delimiter>, value_name = "DELIMITER")]
     pub delimiter: Option<Delimiter>,
-    /// The first row holds data, not the names of the columns [default: found from the content]
+    /// The first row holds data, not column names [default: detected from the content]
     #[arg(long)]
     pub no_header: bool,
-    /// Folder of the paper's data sets, for DATA such as uci:credit [default: the environment variable SVML_DATA,
-    /// otherwise the folder that `svml data fetch` uses]
+    /// Folder with the paper's data sets, for DATA such as uci:credit [default: the environment variable SVML_DATA,
+    /// or else the folder that `svml data fetch` uses]
     #[arg(long, value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
 }
@@ -114,31 +114,31 @@ pub struct Reading {
 pub struct TrainingData {
     /// The data: a file, - for standard input, or uci:NAME
     pub data: String,
-    /// Column that holds the classes, by its name or its number from 1 [default: the last]
+    /// Column that holds the classes, by name or by number from 1 [default: the last column]
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub target: Option<String>,
-    /// Column, by its name or its number from 1, that says which rows belong together, such as those of one patient: all
-    /// rows of a group are in the same fold, and on the same side of a split. It is not used as a feature
+    /// Column, by name or by number from 1, that says which rows belong together, such as the rows of one patient: all
+    /// rows of a group stay in the same fold and on the same side of a split. The column is not used as a feature
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub groups: Option<String>,
-    /// What to do with missing values: refuse them, drop (leave out such rows) or impute (the mean of a column
-    /// of numbers, the most frequent category of the others)
+    /// How to handle missing values: refuse (stop with an error), drop (leave out rows that have any) or impute (fill in
+    /// the mean of a numeric column, or the most frequent category of any other column)
     #[arg(long, value_parser = parsed::<Missing>, default_value = "refuse", value_name = "WHAT")]
     pub missing: Missing,
-    /// How columns of text become numbers: codes (0, 1, ... in sorted order), onehot (a column of zeros and ones for
-    /// each different text), or auto, which is onehot for at most 20 different texts and codes for more, and leaves
-    /// out columns that look like identifiers: dates, numbers that number the rows, and texts that are different in
-    /// almost every row, such as names
+    /// How text columns are encoded as numbers: codes (0, 1, ... in sorted order), onehot (a column of zeros and ones for
+    /// each distinct value), or auto, which uses onehot for up to 20 distinct values and codes for more, and leaves
+    /// out columns that look like identifiers: dates, row numbers, and text that differs in almost every row, such
+    /// as names
     #[arg(long, value_parser = parsed::<Categories>, default_value = "auto", value_name = "HOW")]
     pub categories: Categories,
-    /// Columns to leave out, by names or numbers from 1, separated by commas. Rows to predict may have them or not
+    /// Columns to leave out, by names or numbers from 1, separated by commas. New rows may or may not contain them
     #[arg(long, value_name = "COLS", value_delimiter = ',', allow_negative_numbers = true)]
     pub drop: Vec<String>,
-    /// The only columns to learn from, by names or numbers from 1, separated by commas. They are used even if they look
-    /// like identifiers
+    /// Learn from these columns only, given by names or numbers from 1, separated by commas. They are used even if they
+    /// look like identifiers
     #[arg(long, value_name = "COLS", value_delimiter = ',', allow_negative_numbers = true)]
     pub only: Vec<String>,
-    /// Columns, by names or numbers from 1, separated by commas, to use even if they look like identifiers
+    /// Columns to use even if they look like identifiers, by names or numbers from 1, separated by commas
     #[arg(long = "use", value_name = "COLS", value_delimiter = ',', allow_negative_numbers = true)]
     pub use_anyway: Vec<String>,
     /// How the file is read.
@@ -150,55 +150,54 @@ pub struct TrainingData {
 #[derive(Args, Clone, Debug)]
 pub struct Learning {
     /// Structure of the matrix L: sphere (L = I/sigma, one width), diagonal (one weight for each feature), full
-    /// (all entries), rank=R (a map into R dimensions), or auto, the mean of several SVMs with metrics and kernels
-    /// of their own. A method other than svml that has a parameter rank takes rank=R only [default: auto]
+    /// (all entries), rank=R (a map into R dimensions), or auto, the mean of several SVMs, each with its own metric
+    /// and kernel. Methods other than svml that have a parameter rank accept only rank=R [default: auto]
     #[arg(long, value_parser = parsed::<FormChoice>, value_name = "FORM")]
     pub form: Option<FormChoice>,
-    /// The kernel, with a form that is given: gaussian, exp(-|L (x - z)|^2); exponential, exp(-|L (x - z)|); or
-    /// laplacian, exp(-sum_k w_k |x_k - z_k|) with w the diagonal of L, for sphere and diagonal only
-    /// [default: gaussian; several with --form auto]
+    /// The kernel, if a form is given: gaussian, exp(-|L (x - z)|^2); exponential, exp(-|L (x - z)|); or
+    /// laplacian, exp(-sum_k w_k |x_k - z_k|) where w is the diagonal of L, for the forms sphere and diagonal only
+    /// [default: gaussian; with --form auto, several kernels]
     #[arg(long, value_parser = parsed::<Kernel>, value_name = "KERNEL")]
     pub kernel: Option<Kernel>,
-    /// How L and C are validated while they are learned: k_fold=K (each of K parts of the rows is classified
-    /// by SVMs trained on the other parts), hold_out (half of the rows train, a quarter validates, a quarter is
-    /// for early stopping) or leave_one_out (in closed form) [default: k_fold=2]
+    /// How L and C are validated while they are learned: k_fold=K (each of K folds is classified by SVMs trained on the
+    /// other folds), hold_out (half of the rows for training, a quarter for validation, a quarter for early stopping)
+    /// or leave_one_out (in closed form) [default: k_fold=2]
     #[arg(long, value_parser = parsed::<Criterion>, value_name = "CRITERION")]
     pub criterion: Option<Criterion>,
     /// Learn as in the paper: a full matrix L, the hold-out criterion, the sigmoid 1/(1 + exp(5 z)) of the margins
     /// z instead of the squared hinge max(0, 1 - z)^2, and conjugate gradients. Options given explicitly take
-    /// precedence.
+    /// precedence
     #[arg(long)]
     pub paper: bool,
-    /// Weights of the classes: none, balanced (every class counts the same: rows / (classes x rows of the
-    /// class)), or pairs CLASS=WEIGHT such as yes=5,no=1, where a class that is not named has weight 1. They change
-    /// what is predicted; probabilities are corrected for them [default: none]
+    /// Class weights: none, balanced (every class counts the same: rows / (classes x rows of the class)), or pairs
+    /// CLASS=WEIGHT such as yes=5,no=1, where classes that are not listed have weight 1. Weights change which class is
+    /// predicted; probabilities are corrected for them [default: none]
     #[arg(long, value_parser = method::class_weight, value_name = "WEIGHTS")]
     pub class_weight: Option<ClassWeight>,
-    /// Seed of everything that is random, such as folds and splits; the same data, options and seed give the same
-    /// model [default: 0]
+    /// Seed for everything random, such as folds and splits; the same data, options and seed give the same model
+    /// [default: 0]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Train SVMs on at most M landmarks, rows that stand for all others, so that time and memory grow with the number
-    /// of rows only: a number of at least 1; auto, which is exact up to about 5000 rows and about 2000 landmarks beyond; or
-    /// exact. The criterion leave_one_out is always exact [default: auto]
+    /// Train SVMs on at most M landmarks, rows that represent all others, so that time and memory grow only linearly with
+    /// the number of rows. M is a number of at least 1; auto, which is exact up to about 5000 rows and uses about 2000
+    /// landmarks beyond that; or exact. The criterion leave_one_out is always exact [default: auto]
     #[arg(long, value_parser = parsed::<LandmarkChoice>, value_name = "M", conflicts_with = "exact")]
     pub landmarks: Option<LandmarkChoice>,
-    /// Train exact SVMs however many rows there are, as --landmarks exact: time grows with the cube of the number of rows,
+    /// Train exact SVMs for any number of rows, like --landmarks exact: time grows with the cube of the number of rows,
     /// memory with its square
     #[arg(long)]
     pub exact: bool,
-    /// Most memory of a fit (with exact SVMs, of their kernel matrices), in bytes or with a unit, such as 4GiB or 500MB. It
-    /// holds for the memory of a card too, where it is the smaller of this and what is free there [default: three
-    /// quarters of what the computer, or the container it runs in, has free]
+    /// Limit on the memory of a fit (for exact SVMs, of their kernel matrices), in bytes or with a unit, such as 4GiB or
+    /// 500MB. On a GPU, the limit is the smaller of this and the free GPU memory [default: three quarters of the free
+    /// memory of the computer, or of the container it runs in]
     #[arg(long, value_parser = method::bytes, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
-    /// Set any parameter of the method, such as --set lambda=0.1; the option can be repeated. `svml parameters
-    /// METHOD` explains all parameters of a method. --set takes precedence over all other options
+    /// Set any parameter of the method, as in --set lambda=0.1; the option can be repeated. `svml parameters METHOD`
+    /// explains all parameters of a method. --set takes precedence over all other options
     #[arg(long, value_parser = method::name_and_value, value_name = "NAME=VALUE")]
     pub set: Vec<(String, String)>,
-    /// File with parameters, as a JSON object of names and values such as {"lambda": 0.1, "seed": 3}. For `svml
-    /// train` it may also hold a whole method, as `svml show --json` prints it. Options given explicitly take
-    /// precedence.
+    /// File with parameters: a JSON object of names and values such as {"lambda": 0.1, "seed": 3}. For `svml train` the
+    /// file may also hold a whole method, as printed by `svml show --json`. Options given explicitly take precedence
     #[arg(long, value_name = "FILE")]
     pub params: Option<String>,
     /// Where to compute.
@@ -209,9 +208,9 @@ pub struct Learning {
 /// Where to compute.
 #[derive(Args, Clone, Debug)]
 pub struct Computing {
-    /// Where to compute: cpu; cuda or cuda:N, the CUDA card of number N, from 0, which must be there; or auto, which is a
-    /// card if there is one and so much to compute that it pays, else cpu. Results on one device are identical from run to
-    /// run; CPU and GPU differ in the last digits
+    /// Where to compute: cpu; cuda or cuda:N, CUDA GPU number N counted from 0, with an error if it is not available; or
+    /// auto, which uses a GPU if there is one and the work is large enough to benefit, and otherwise the CPU. Results on
+    /// one device are identical from run to run; those of CPU and GPU differ in the last digits
     #[arg(long, value_parser = parsed::<Device>, default_value = "auto", value_name = "DEVICE")]
     pub device: Device,
 }
@@ -222,28 +221,29 @@ pub struct Train {
     /// Data to learn from.
     #[command(flatten)]
     pub data: TrainingData,
-    /// File for the model
+    /// File to write the model to
     #[arg(short, long, value_name = "MODEL")]
     pub output: String,
-    /// What to fit, such as svml, euclidean or nca:rank=2+knn:k=5 [default: svml]
+    /// Method to fit, such as svml, euclidean or nca:rank=2+knn:k=5 [default: svml]
     #[arg(long, value_parser = parsed::<MethodArg>, value_name = "METHOD", long_help = method::help())]
     pub method: Option<MethodArg>,
     /// How to learn.
     #[command(flatten)]
     pub learning: Learning,
-    /// Seconds after which learning ends with the best model so far [default: no limit]
+    /// Time limit in seconds, after which learning stops with the best model so far [default: no limit]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub time_limit: Option<f64>,
-    /// File that keeps what has been computed. If the command is killed, or the computer stops, the same command goes on
-    /// where it was, and writes the same model to the bit. A kill loses what is being computed, such as one step; a power
-    /// cut the last few seconds too. The file is removed once the model is written; it holds no rows
+    /// File in which to save progress. If the command is killed or the computer goes down, running the same command again
+    /// resumes from the file and writes exactly the same model, bit for bit. A kill loses only the computation in
+    /// progress, such as one step; a power cut may also lose the last few seconds. The file is removed once the model is
+    /// written. It contains no rows of the data
     #[arg(long, value_name = "FILE", value_parser = file, value_hint = ValueHint::AnyPath)]
     pub checkpoint: Option<PathBuf>,
-    /// File for a table of the steps of learning: loss and, for svml, kernel, form, errors, C and support vectors
+    /// File for a table of the learning steps: loss and, for svml, kernel, form, errors, C and support vectors
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
-    /// Keep all training rows in the model file, so that `svml explain` finds those that are like a new row. Whoever has the
-    /// file can read them then
+    /// Keep all training rows in the model file, so that `svml explain` can list those most similar to a new row. Anyone
+    /// who has the file can then read these rows
     #[arg(long)]
     pub keep_rows: bool,
     /// Print the result as JSON
@@ -254,12 +254,12 @@ pub struct Train {
 /// A model and rows for it.
 #[derive(Args, Clone, Debug)]
 pub struct ModelAndRows {
-    /// Model file of `svml train`
+    /// Model file written by `svml train`
     pub model: String,
     /// The rows: a file, - for standard input, or uci:NAME
     pub data: String,
-    /// End with exit code 3 if the rows are unlike the training data: categories that it did not have, numbers outside the
-    /// training range by more than its width, missing values. Without it a note says so
+    /// Stop with exit code 3 if the rows are unlike the training data: new categories, numbers outside the training range
+    /// by more than its width, or missing values. Without this option, only a note is printed
     #[arg(long)]
     pub strict: bool,
     /// How the file is read.
@@ -273,26 +273,26 @@ pub struct Predict {
     /// Model and rows.
     #[command(flatten)]
     pub rows: ModelAndRows,
-    /// File for the predictions, one line for each row; rows in the LIBSVM format get the format of svm-predict
+    /// File for the predictions, one line per row; for rows in LIBSVM format, in the format of svm-predict
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,
-    /// Add decision values: with two classes one, h(x), which is positive for the second class; with more classes
-    /// one for each, of which the largest decides
+    /// Add decision values: with two classes a single value h(x), which is positive for the second class; with more
+    /// classes one value per class, of which the largest decides
     #[arg(long)]
     pub decision: bool,
     /// Add the probability of each class
     #[arg(long)]
     pub probabilities: bool,
-    /// Of two classes, predict the one of --positive where its probability is at least T, and the other elsewhere: a
-    /// number between 0 and 1, or cost=FP:FN, which is FP / (FP + FN) for the costs of a false positive and of a false
-    /// negative. `svml evaluate` finds other thresholds [default: the class that the SVMs decide for]
+    /// For two classes: predict the class given by --positive if its probability is at least T, otherwise the other
+    /// class. T is a number between 0 and 1, or cost=FP:FN, which means FP / (FP + FN) for the costs of a false positive
+    /// and a false negative. `svml evaluate` can find other thresholds [default: follow the decision of the SVMs]
     #[arg(long, value_name = "T", value_parser = ThresholdArg::without_rows)]
     pub threshold: Option<ThresholdArg>,
-    /// The class that --threshold is about [default: the second of the classes]
+    /// The class that --threshold refers to [default: the second class]
     #[arg(long, value_name = "CLASS", requires = "threshold")]
     pub positive: Option<String>,
-    /// Columns of the rows to write before the predictions, as they are: names or numbers from 1, separated by commas, or
-    /// all. If the column of classes is among them, the predictions are called predicted_ and its name
+    /// Columns of the data to copy unchanged before the predictions: names or numbers from 1, separated by commas, or
+    /// all. If the target column is among them, the column of predictions is named predicted_ followed by its name
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     pub keep: Vec<String>,
     /// Where to compute.
@@ -322,8 +322,8 @@ impl ThresholdArg {
     fn without_rows(text: &str) -> Result<Self, String> {
         match Self::any(text)? {
             Self::Best(goal) if !matches!(goal, Goal::Cost { .. }) => Err(format!(
-                "the rows to predict do not tell which threshold is best for {goal}; find it with svml evaluate MODEL \
-                 DATA --threshold {goal}, and give the number"
+                "the best threshold for {goal} cannot be found from rows whose classes are unknown; find it with svml evaluate \
+                 MODEL DATA --threshold {goal}, and give the number"
             )),
             given => Ok(given),
         }
@@ -336,14 +336,14 @@ pub struct Evaluate {
     /// Model and rows.
     #[command(flatten)]
     pub rows: ModelAndRows,
-    /// Of two classes, predict the one of --positive where its probability is at least T, and the other elsewhere: a
-    /// number between 0 and 1; f1, balanced_error or mcc, which finds the threshold that is best for it on these rows, to
-    /// be used on others; or cost=FP:FN, which is FP / (FP + FN) for the costs of a false positive and of a false negative,
-    /// such as cost=1:5 [default: the class that the SVMs decide for]
+    /// For two classes: predict the class given by --positive if its probability is at least T, otherwise the other
+    /// class. T is a number between 0 and 1; f1, balanced_error or mcc, which finds the threshold that is best for this
+    /// measure on these rows, to be used on other rows; or cost=FP:FN, which means FP / (FP + FN) for the costs of a
+    /// false positive and a false negative, such as cost=1:5 [default: follow the decision of the SVMs]
     #[arg(long, value_name = "T", value_parser = ThresholdArg::any)]
     pub threshold: Option<ThresholdArg>,
-    /// Of two classes, the one that --threshold, F1, average precision and the Brier score are about [default: the
-    /// second of the classes]
+    /// For two classes: the class that --threshold, F1, average precision and the Brier score refer to [default: the
+    /// second class]
     #[arg(long, value_name = "CLASS")]
     pub positive: Option<String>,
     /// Where to compute.
@@ -363,8 +363,8 @@ pub struct Transform {
     /// File for the mapped rows
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,
-    /// Format to write: csv (columns z1, z2, ... and the class, if it is known) or libsvm (for svm-predict with
-    /// a model from `svml export`)
+    /// Output format: csv (columns z1, z2, ... and the class, if known) or libsvm (for svm-predict with a model from
+    /// `svml export`)
     #[arg(long, value_parser = written, default_value = "csv", value_name = "FORMAT")]
     pub output_format: Format,
 }
@@ -375,24 +375,24 @@ pub struct Compare {
     /// Data to compare on.
     #[command(flatten)]
     pub data: TrainingData,
-    /// Methods to compare with euclidean, which is always there, separated by commas; `svml train --help` says how
-    /// a method is written. A comma begins a new method where the name of a method follows, as in
-    /// svml:lambda=0.1,seed=3,nca:rank=2; elsewhere it separates parameters. The option can be repeated. Other
-    /// options apply to every method that has such a parameter [default: svml]
+    /// Methods to compare with euclidean, which is always included, separated by commas; `svml train --help` explains
+    /// how to write a method. A comma starts a new method if the name of a method follows it, as in
+    /// svml:lambda=0.1,seed=3,nca:rank=2; otherwise it separates parameters. The option can be repeated. Other
+    /// options apply to every method that has the parameter in question [default: svml]
     #[arg(long, value_parser = parsed::<MethodList>, value_name = "METHODS")]
     pub methods: Vec<MethodList>,
     /// Number of random splits
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=10000))]
     pub splits: u64,
-    /// What is compared: error, balanced_error, auc, average_precision, f1, mcc, brier, log_loss or calibration_error;
-    /// --json has all of them
+    /// Measure to compare: error, balanced_error, auc, average_precision, f1, mcc, brier, log_loss or calibration_error;
+    /// --json prints all of them
     #[arg(long, value_parser = parsed::<Measure>, default_value = "error", value_name = "NAME")]
     pub measure: Measure,
     /// How to learn.
     #[command(flatten)]
     pub learning: Learning,
-    /// File that keeps the measures and times of fits that are done. If the command is killed, the same command goes on
-    /// with the fit that it was at. The file is removed at the end
+    /// File in which to save the measures and times of finished fits. If the command is killed, running the same command
+    /// again resumes with the fit that was interrupted. The file is removed at the end
     #[arg(long, value_name = "FILE", value_parser = file, value_hint = ValueHint::AnyPath)]
     pub checkpoint: Option<PathBuf>,
     /// Print as JSON, with errors as fractions
@@ -406,19 +406,19 @@ pub struct Explain {
     /// Model and rows.
     #[command(flatten)]
     pub rows: ModelAndRows,
-    /// Explain this row, counted from 1, in words [default: all rows, as a table of contributions]
+    /// Explain this row in words; rows are counted from 1 [default: all rows, as a table of contributions]
     #[arg(long, value_name = "N")]
     pub row: Option<usize>,
-    /// Compare with this row of the data, counted from 1 [default: the mean of the training rows]
+    /// Compare with this row of the data; rows are counted from 1 [default: the mean of the training rows]
     #[arg(long, value_name = "N")]
     pub reference: Option<usize>,
-    /// Most columns that are listed one by one for a row
+    /// Maximum number of columns to list individually for a row
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub columns: usize,
-    /// Number of training rows most alike that are listed for a row, if the model keeps its training rows
+    /// Number of most similar training rows to list for a row, if the model keeps its training rows
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub alike: usize,
-    /// File for the result; a picture of one row if the name ends in .svg or .png
+    /// File for the result; a plot of one row if the name ends in .svg or .png
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: String,
     /// Print as JSON
@@ -432,20 +432,20 @@ pub struct LearningCurve {
     /// Data to learn from.
     #[command(flatten)]
     pub data: TrainingData,
-    /// Picture to write; its name ends in .svg or .png [default: none, only the table is printed]
+    /// File for the plot, with a name ending in .svg or .png [default: no plot, only the table]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<String>,
-    /// What to fit, such as svml, euclidean or nca:rank=2+knn:k=5 [default: svml]
+    /// Method to fit, such as svml, euclidean or nca:rank=2+knn:k=5 [default: svml]
     #[arg(long, value_parser = parsed::<MethodArg>, value_name = "METHOD", long_help = method::help())]
     pub method: Option<MethodArg>,
-    /// Numbers of rows to learn from, separated by commas [default: up to six, each half of the next, up to four fifths of
-    /// all rows]
+    /// Numbers of training rows, separated by commas [default: up to six sizes, each half of the next, the largest being
+    /// four fifths of all rows]
     #[arg(long, value_name = "ROWS", value_delimiter = ',')]
     pub sizes: Option<Vec<usize>>,
-    /// How often to repeat it; each time another random fifth of the rows is held out, and the error is that on these rows
+    /// Number of repetitions; each holds out a different random fifth of the rows and measures the error on it
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
     pub repetitions: u64,
-    /// Title of the picture
+    /// Title of the plot
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
     /// How to learn.
@@ -459,13 +459,13 @@ pub struct LearningCurve {
 /// `svml report`
 #[derive(Args, Clone, Debug)]
 pub struct Report {
-    /// Model and rows; take rows that the model was not trained on.
+    /// Model and rows; use rows that the model was not trained on.
     #[command(flatten)]
     pub rows: ModelAndRows,
-    /// File for the page, which is HTML and loads nothing
+    /// File for the report, a self-contained HTML page
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: String,
-    /// Heading of the page [default: the names of model and data]
+    /// Heading of the report [default: the names of the model and the data]
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
     /// Where to compute.
@@ -476,9 +476,9 @@ pub struct Report {
 /// `svml show`
 #[derive(Args, Clone, Debug)]
 pub struct Show {
-    /// Model file of `svml train`
+    /// Model file written by `svml train`
     pub model: String,
-    /// List the relevance of each encoded feature, such as colour=red, in place of that of each column
+    /// List the relevance of each encoded feature, such as colour=red, instead of each column
     #[arg(long)]
     pub features: bool,
     /// Print as JSON
@@ -489,7 +489,7 @@ pub struct Show {
 /// `svml parameters`
 #[derive(Args, Clone, Debug)]
 pub struct Parameters {
-    /// The method, written as for `svml train --method`; parameters that it gives are shown with these values
+    /// The method, written as for `svml train --method`; parameters set in it are shown with these values
     #[arg(value_parser = parsed::<MethodArg>, default_value = "svml")]
     pub method: MethodArg,
     /// Print as JSON
@@ -497,50 +497,51 @@ pub struct Parameters {
     pub json: bool,
 }
 
-/// What to draw.
+/// What to plot.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The rows as the metric sees them, in the plane that shows the classes best, and what the model decides there
+    /// The rows as the metric sees them, in the plane that separates the classes best, with the model's decisions
     Map,
-    /// Loss and errors, step by step, for each SVM that was learned
+    /// Loss and errors, step by step, of each SVM that was learned
     Trace,
-    /// The matrix M = L'L with the names of the features; bars if it is diagonal
+    /// The matrix M = L'L with feature names; a bar chart if it is diagonal
     Metric,
-    /// How much each column counts: its share of the diagonal of M on standardised features, and its spread over the
-    /// SVMs of a mean
+    /// How much each column matters: its share of the diagonal of M on standardised features and, for a mean of SVMs, the
+    /// range of this share over the SVMs
     Relevance,
-    /// Calibration: how often rows with a predicted probability belong to the class
+    /// Calibration: how often rows with a given predicted probability really belong to the class
     Reliability,
-    /// The ROC curve: the share of a class that is found, against the share of the others that is taken for it
+    /// The ROC curve: true positive rate against false positive rate
     Roc,
-    /// Precision against recall: how many of those found are of the class, against the share of the class that is found
+    /// Precision (the share of correct rows among those predicted as the class) against recall (the share of the class
+    /// that is found)
     PrecisionRecall,
-    /// The confusion matrix: which classes are taken for which
+    /// The confusion matrix: true classes against predicted classes
     Confusion,
 }
 
 /// `svml plot`
 #[derive(Args, Clone, Debug)]
 pub struct Plot {
-    /// Model file of `svml train`
+    /// Model file written by `svml train`
     pub model: String,
-    /// The rows to draw, for map, reliability, roc, precision-recall and confusion: a file, - for standard input, or
-    /// uci:NAME. Except for the map, use rows that were not trained on
+    /// The rows to plot, for map, reliability, roc, precision-recall and confusion: a file, - for standard input, or
+    /// uci:NAME. For all but the map, use rows that the model was not trained on
     pub data: Option<String>,
-    /// Picture to write; its name ends in .svg or .png
+    /// File for the plot, with a name ending in .svg or .png
     #[arg(short, long, value_name = "FILE")]
     pub output: String,
-    /// What to draw
+    /// What to plot
     #[arg(long, value_enum, default_value = "map", value_name = "KIND")]
     pub kind: Kind,
-    /// The class that reliability, roc and precision-recall are of [default: of two classes the second; of several the
+    /// The class to plot, for reliability, roc and precision-recall [default: with two classes, the second; with more, the
     /// predicted class for reliability, and each class against the rest for the others]
     #[arg(long, value_name = "CLASS")]
     pub class: Option<String>,
-    /// Title of the picture
+    /// Title of the plot
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-    /// For relevance: a bar for each encoded feature, such as colour=red, in place of one for each column
+    /// For relevance: a bar for each encoded feature, such as colour=red, instead of each column
     #[arg(long)]
     pub features: bool,
     /// How the file is read.
@@ -551,31 +552,32 @@ pub struct Plot {
 /// The program to export to.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// ONNX, for onnxruntime and others: input x of encoded features, outputs label, probabilities and decision, all
-    /// numbers in 64 bits
+    /// ONNX, for onnxruntime and others: input x of encoded features; outputs label, probabilities and decision; all
+    /// numbers have 64 bits
     Onnx,
-    /// One file of C99 without dependencies: svml_predict, and the names of classes and features
+    /// A single C99 file without dependencies: svml_predict, and the names of classes and features
     C,
-    /// One ES module of JavaScript without imports, for browsers and node: predict, probabilities and decision of a row
+    /// A single JavaScript ES module without imports, for browsers and Node: predict, probabilities and decision for a row
     Js,
-    /// LIBSVM's model file, of one SVM with the gaussian kernel (--form diagonal or --form sphere, for example);
-    /// svm-predict gives the same labels and decision values for rows from `svml transform --output-format libsvm`, and
-    /// the same labels for rows from `svm-scale -r FILE.range`, which is written beside FILE
+    /// A LIBSVM model file, for a single SVM with the gaussian kernel (trained with --form diagonal or --form sphere, for
+    /// example); svm-predict gives the same labels and decision values for rows from `svml transform --output-format
+    /// libsvm`, and the same labels for rows from `svm-scale -r FILE.range`; FILE.range is written next to FILE
     Libsvm,
 }
 
 /// `svml export`
 #[derive(Args, Clone, Debug)]
 pub struct Export {
-    /// Model file of `svml train`
+    /// Model file written by `svml train`
     pub model: String,
     /// Format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Target,
-    /// For onnx: an input for each column of the table, with texts for categories, in place of one of encoded features
+    /// For onnx: one input for each column of the table, with strings for categories, instead of one input of encoded
+    /// features
     #[arg(long)]
     pub columns: bool,
-    /// For onnx, c and js: write the map of the metric, as `svml transform` computes it, in place of the classifier
+    /// For onnx, c and js: export the map of the metric, as computed by `svml transform`, instead of the classifier
     #[arg(long)]
     pub transform: bool,
     /// File to write
@@ -586,21 +588,21 @@ pub struct Export {
 /// `svml data`
 #[derive(Subcommand, Debug)]
 pub enum Data {
-    /// List the data sets and say which are there
+    /// List the data sets and show which have been downloaded
     List {
-        /// Folder of the data sets [default: the environment variable SVML_DATA, otherwise a folder of your account]
+        /// Folder for the data sets [default: the environment variable SVML_DATA, or else a folder of your account]
         #[arg(long, value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
         dir: Option<PathBuf>,
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Download data sets from UCI and check their sha256; files that are there already are not fetched again
+    /// Download data sets from UCI and verify their sha256; files that are already present are not downloaded again
     Fetch {
-        /// Names of data sets, or all
+        /// Names of the data sets, or all
         #[arg(required = true)]
         names: Vec<String>,
-        /// Folder of the data sets [default: the environment variable SVML_DATA, otherwise a folder of your account]
+        /// Folder for the data sets [default: the environment variable SVML_DATA, or else a folder of your account]
         #[arg(long, value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
         dir: Option<PathBuf>,
     },
@@ -609,7 +611,7 @@ pub enum Data {
 /// `svml demo`
 #[derive(Args, Clone, Debug)]
 pub struct Demo {
-    /// Folder for data, model and pictures
+    /// Folder for the data, the model and the plots
     #[arg(long, default_value = "svml-demo", value_name = "DIR", value_parser = file, value_hint = ValueHint::AnyPath)]
     pub out: PathBuf,
 }
@@ -617,7 +619,7 @@ pub struct Demo {
 /// Arguments in LIBSVM's manner.
 #[derive(Args, Clone, Debug)]
 pub struct LibsvmArgs {
-    /// As for LIBSVM's program of that name; --help lists them
+    /// As for the LIBSVM program of the same name; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
     pub args: Vec<String>,
 }
@@ -633,7 +635,9 @@ where
 /// A format that can be written.
 fn written(text: &str) -> Result<Format, String> {
     match parsed(text)? {
-        Format::Npy => Err("npy is read only; it must be one of csv, libsvm".to_owned()),
+        Format::Npy => {
+            Err("npy can only be read; the output format must be csv or libsvm".to_owned())
+        }
         format => Ok(format),
     }
 }
@@ -643,5 +647,5 @@ fn seconds(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(fits)
-        .ok_or_else(|| "a positive number of seconds is needed".to_owned())
+        .ok_or_else(|| "it must be a positive number of seconds".to_owned())
 }

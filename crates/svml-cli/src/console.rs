@@ -405,7 +405,7 @@ pub fn look_at_standard_output() {
 pub fn check_open() -> Outcome {
     match CLOSED.load(Ordering::Relaxed) {
         true => Err(Failure::Runtime(
-            "standard output is closed, and what belongs there is lost; open it, or write to a file with -o"
+            "standard output is closed, so the result would be lost; open it, or write to a file with -o"
                 .to_owned(),
         )),
         false => Ok(()),
@@ -419,7 +419,7 @@ fn write_all(bytes: &[u8]) -> Outcome {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::Closed),
         Err(e) => Err(Failure::Runtime(format!(
-            "standard output: {e}; write to a file with -o, or make room"
+            "standard output: {e}; write to a file with -o, or free some space"
         ))),
     }
 }

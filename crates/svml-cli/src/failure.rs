@@ -118,7 +118,7 @@ impl Failure {
         let cause = match error.kind() {
             // The library says more than the system does.
             _ if error.get_ref().is_some() => error.to_string(),
-            std::io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+            std::io::ErrorKind::NotFound => "no such file or folder".to_owned(),
             std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
             std::io::ErrorKind::StorageFull => "no space left on the device".to_owned(),
             _ => error.to_string(),
@@ -139,7 +139,7 @@ fn what(error: &Error) -> String {
         Error::UnseenCategory { row, column, value, known } => format!(
             "line {row}, column {column}: category '{value}' did not occur in the training data (known: {known})"
         ),
-        Error::Interrupted => "the time limit was reached before there was any result".to_owned(),
+        Error::Interrupted => "the time limit was reached before there was a result".to_owned(),
         _ => error.what(),
     }
 }
@@ -148,52 +148,52 @@ fn what(error: &Error) -> String {
 pub fn remedy_words(remedy: Remedy) -> String {
     let words = match remedy {
         Remedy::DropOrImpute => {
-            "leave such rows out (--missing drop) or fill such values (--missing impute) when training"
+            "when training, leave out rows with missing values (--missing drop) or fill them in (--missing impute)"
         }
-        Remedy::DropMissing => "leave such rows out (--missing drop)",
-        Remedy::SayNoHeader => "if the first row is data, give --no-header",
+        Remedy::DropMissing => "leave out rows with missing values (--missing drop)",
+        Remedy::SayNoHeader => "if the first row holds data, use --no-header",
         Remedy::GiveDelimiter => {
-            "if cells are separated by something else, give it by --delimiter: comma, semicolon, tab or spaces; replace any other by one of these"
+            "if the cells are separated by something else, use --delimiter with comma, semicolon, tab or spaces; replace any other delimiter with one of these"
         }
-        Remedy::FewerFolds => "add rows, or use fewer folds by --set folds=2",
+        Remedy::FewerFolds => "add rows, or use fewer folds, as in --set folds=2",
         Remedy::AcceptNewCategories => {
             "correct it, or train with --categories onehot or --missing impute, which accept new categories"
         }
         Remedy::UseCodes => "use --categories codes",
-        Remedy::UseIdentifiers => "to use a column all the same, name it by --use",
+        Remedy::UseIdentifiers => "to use such a column anyway, name it with --use",
         Remedy::RescaleColumn => {
-            "look for values that are wrong or far too large, and rescale or remove such columns"
+            "look for values that are wrong or far too large, and rescale or remove the columns that contain them"
         }
         Remedy::RaiseMemoryLimit => {
-            "raise --memory-limit if the computer has that much, use fewer rows, or train with the default method and --landmarks 2000, which needs no such matrix"
+            "raise --memory-limit if the computer has enough memory, use fewer rows, or train with the default method and --landmarks 2000, which does not need this matrix"
         }
         Remedy::FewerLandmarks => {
-            "raise --memory-limit if the computer has that much, or use fewer rows or --landmarks"
+            "raise --memory-limit if the computer has enough memory, or use fewer rows or a smaller --landmarks"
         }
         Remedy::UseLessData => "use fewer rows or columns",
         Remedy::SmallerForm => {
-            "use a form with fewer numbers (--form diagonal, --form sphere, or a small rank), fewer columns, or a computer with more memory; --memory-limit raises the limit of the default method"
+            "use a form with fewer parameters (--form diagonal, --form sphere, or a small rank), fewer columns, or a computer with more memory; for the default method, --memory-limit raises the limit"
         }
         Remedy::UseProcessor => {
-            "--device cpu computes without it, and --device auto uses a card only where there is one"
+            "use --device cpu to compute without it, or --device auto to use a GPU only if there is one"
         }
         Remedy::FitDevice => {
-            "train with the default method and --landmarks 2000, which needs no such matrix, use fewer rows, raise --memory-limit if the card has that much, or compute with --device cpu"
+            "train with the default method and --landmarks 2000, which does not need this matrix, use fewer rows, raise --memory-limit if the GPU has enough memory, or use --device cpu"
         }
         Remedy::LowerCost => {
-            "use a smaller C, for example by --set initial_cost=0.1 --set learn_cost=false or, for a method with a grid, by --set costs=[0.1,1]"
+            "use a smaller C, for example with --set initial_cost=0.1 --set learn_cost=false or, for a method with a grid, --set costs=[0.1,1]"
         }
         Remedy::MoreTime => "raise --time-limit",
-        Remedy::TrainOneGaussian => {
-            "train one SVM with the gaussian kernel by svml train --form diagonal or --form sphere"
-        }
+        Remedy::TrainOneGaussian => "train one with svml train --form diagonal or --form sphere",
         Remedy::TrainClassifier => {
-            "train a classifier: a method that ends in +none learns a metric alone"
+            "train a classifier: a method ending in +none learns only a metric"
         }
         Remedy::RemoveCheckpoint => {
-            "remove the file to begin anew, or name another for this fit by --checkpoint"
+            "use a different file for this fit with --checkpoint, or delete this one to start over"
         }
-        Remedy::OtherCheckpoint => "wait until it has ended, or name another file by --checkpoint",
+        Remedy::OtherCheckpoint => {
+            "wait until that fit has finished, or use a different file with --checkpoint"
+        }
         _ => return remedy.to_string(),
     };
     words.to_owned()

@@ -50,7 +50,7 @@ impl Rows {
             console.note(&format!("note: {remark}"));
         }
         if self.remarks.len() > NOTED {
-            console.note(&format!("note: ... {} like that in all", self.remarks.len()));
+            console.note(&format!("note: ... {} such notes in total", self.remarks.len()));
         }
     }
 
@@ -60,7 +60,7 @@ impl Rows {
             [first, others @ ..] if strict => {
                 let more = match others.len() {
                     0 => String::new(),
-                    others => format!("; and {others} more like that"),
+                    others => format!("; and {others} more"),
                 };
                 Err(Failure::Data(format!(
                     "{}: {first}{more}; correct the data, or leave out --strict",
@@ -94,7 +94,7 @@ pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Fail
         let given = [("drop", &args.drop), ("only", &args.only), ("use", &args.use_anyway)];
         if let Some((option, columns)) = given.iter().find(|(_, columns)| !columns.is_empty()) {
             return Err(Failure::Usage(format!(
-                "--{option} {}: the columns of the paper's data sets are given; leave out --{option}",
+                "--{option} {}: the columns of the paper's data sets are fixed; leave out --{option}",
                 columns.join(",")
             )));
         }
@@ -165,14 +165,14 @@ fn rows_keeping(
     if let Some((set, path)) = uci(data, reading.dir.as_deref())? {
         if !keep.is_empty() {
             return Err(Failure::Usage(format!(
-                "--keep {}: the paper's data sets have no columns that could be kept; leave out --keep",
+                "--keep {}: columns of the paper's data sets cannot be copied to the output; leave out --keep",
                 keep.join(",")
             )));
         }
         let read = set.read(&path).map_err(|e| Failure::with_file(&shown(&path), e))?;
         if read.schema().columns() != model.schema().columns() {
             return Err(Failure::Data(format!(
-                "{data}: its columns are not those the model was trained on; train on the same data set"
+                "{data}: its columns differ from those the model was trained on; use the data set that the model was trained on"
             )));
         }
         let labels = read.y().iter().map(|&c| read.classes()[c].clone()).collect();
@@ -212,7 +212,7 @@ fn read<T>(
     } else {
         let path = &names::path(data);
         if path.is_dir() {
-            return Err(Failure::Runtime(format!("{data}: this is a folder; name a file")));
+            return Err(Failure::Runtime(format!("{data}: this is a folder; give a file")));
         }
         (data.to_owned(), Input::of_path(path).map_err(|e| file_failed(data, e))?)
     };
@@ -246,7 +246,7 @@ fn file_failed(name: &str, error: Error) -> Failure {
     match error {
         Error::Io { source, .. } => {
             let named_wrong = matches!(source.kind(), NotFound | PermissionDenied);
-            let way_out = if named_wrong { "check the name" } else { "check the file" };
+            let way_out = if named_wrong { "check the file name" } else { "check the file" };
             Failure::io(&names::path(name), &source, way_out)
         }
         other => Failure::with_file(name, other),
@@ -257,7 +257,7 @@ fn file_failed(name: &str, error: Error) -> Failure {
 pub fn labels(rows: &Rows) -> Result<&[String], Failure> {
     rows.rows.labels.as_deref().ok_or_else(|| {
         Failure::Data(format!(
-            "{}: not every row has a class; add the column of classes, at its place or under its name",
+            "{}: not every row has a class; add the target column, at its position or under its name",
             rows.name
         ))
     })
@@ -271,9 +271,9 @@ pub fn text(data: &str) -> Result<(String, String), Failure> {
         return Ok((name, text));
     }
     let path = &names::path(data);
-    let open = fs::File::open(path).map_err(|e| Failure::io(path, &e, "check the name"))?;
+    let open = fs::File::open(path).map_err(|e| Failure::io(path, &e, "check the file name"))?;
     if path.is_dir() {
-        return Err(Failure::Runtime(format!("{data}: this is a folder; name a file")));
+        return Err(Failure::Runtime(format!("{data}: this is a folder; give a file")));
     }
     let text = read_text(open).map_err(|e| file_failed(data, e))?;
     Ok((data.to_owned(), text))
@@ -281,7 +281,7 @@ pub fn text(data: &str) -> Result<(String, String), Failure> {
 
 /// Reads a model, from standard input too.
 pub fn model(name: &str) -> Result<Model, Failure> {
-    let way_out = "give a model file, made by svml train DATA -o MODEL";
+    let way_out = "give a model file written by svml train DATA -o MODEL";
     let read = match name {
         STREAM => Model::from_reader(std::io::stdin().lock()),
         name => Model::load(names::path(name)),
@@ -324,7 +324,7 @@ pub fn is_png(output: &str) -> Result<bool, Failure> {
         Some("png") => Ok(true),
         Some("svg") => Ok(false),
         _ => Err(Failure::Usage(format!(
-            "-o {output}: the name of a picture must end in .svg or .png"
+            "-o {output}: the file name of a plot must end in .svg or .png"
         ))),
     }
 }
@@ -376,12 +376,12 @@ fn not_written(error: Error) -> Failure {
     let way_out = match source.kind() {
         // Whoever reads a pipe has gone.
         ErrorKind::BrokenPipe => return Failure::Closed,
-        ErrorKind::IsADirectory => "name a file",
-        ErrorKind::NotFound => "make it first",
+        ErrorKind::IsADirectory => "give a file",
+        ErrorKind::NotFound => "create it first",
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "make room; a file that was there is still there"
+            "free some space; an existing file was not changed"
         }
-        _ => "choose another place with -o; a file that was there is still there",
+        _ => "choose another place with -o; an existing file was not changed",
     };
     Failure::io(&path, &source, way_out)
 }
@@ -399,7 +399,7 @@ pub fn check_apart(read: &[(&str, &str)], written: &[(&str, &str)]) -> Outcome {
             read.iter().find(|(_, other)| *name != STREAM && input(other).is(&output))
         {
             return Err(Failure::Usage(format!(
-                "{option} {name}: this is the file that is read as {argument}, which would be lost; name another file"
+                "{option} {name}: this would overwrite the file that is read as {argument}; choose another file"
             )));
         }
         let same = |other: &str| other == *name || Place::of(&names::path(other)).is(&output);
@@ -407,7 +407,7 @@ pub fn check_apart(read: &[(&str, &str)], written: &[(&str, &str)]) -> Outcome {
             && !is_device(&names::path(name))
         {
             return Err(Failure::Usage(format!(
-                "{option} {name}: {first} is written there; name another file"
+                "{option} {name}: {first} is written to the same file; choose another file"
             )));
         }
     }
@@ -473,7 +473,7 @@ fn uci(data: &str, dir: Option<&Path>) -> Result<Option<(&'static UciSet, PathBu
     let path = set.in_folder(&data_folder(dir)?);
     if !path.is_file() {
         return Err(Failure::Runtime(format!(
-            "{}: the data set is not there; get it with svml data fetch {name}, or set SVML_DATA to the folder that has it",
+            "{}: the data set is not there; download it with svml data fetch {name}, or set SVML_DATA to the folder that holds it",
             path.display()
         )));
     }
@@ -495,7 +495,9 @@ pub fn data_folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
         variable("XDG_DATA_HOME").or_else(|| home().map(|h| h.join(".local/share")))
     };
     variable("SVML_DATA").or_else(|| own.map(|folder| folder.join("svml"))).ok_or_else(|| {
-        Failure::Usage("there is no home folder; say where data sets are with --dir".to_owned())
+        Failure::Usage(
+            "there is no home folder; give the folder of the data sets with --dir".to_owned(),
+        )
     })
 }
 
@@ -512,14 +514,14 @@ pub fn is_tested(set: &UciSet, path: &Path) -> bool {
 /// Says that a command goes on from a checkpoint, if there is one.
 pub fn note_checkpoint(file: &Path, console: &Console) {
     if std::fs::metadata(file).is_ok_and(|about| about.len() > 0) {
-        console.note(&format!("Going on from the checkpoint {}.", file.display()));
+        console.note(&format!("Resuming from the checkpoint {}.", file.display()));
     }
 }
 
 /// What is to be said of a command that was ended early: that it can go on, if it has a checkpoint.
 pub fn goes_on(checkpoint: Option<&Path>) -> String {
     checkpoint.map_or(String::new(), |file| {
-        format!("; the same command goes on from the checkpoint {}", file.display())
+        format!("; run the same command again to resume from the checkpoint {}", file.display())
     })
 }
 

@@ -88,7 +88,7 @@ fn start_threads(count: usize) -> Outcome {
         .map_err(|e| {
             Failure::Runtime(format!(
                 "the threads cannot be started: {e}. There is too little memory for them (ulimit -v), or the system allows no \
-                 more (ulimit -u); fewer need less: --threads 1"
+                 more threads (ulimit -u); use fewer, for example --threads 1"
             ))
         })?;
     rayon::broadcast(|_| drop(std::hint::black_box(Vec::<u8>::with_capacity(64))));

@@ -136,13 +136,13 @@ impl Setting {
         let (option, names) = (&self.option, names.join(" or "));
         Failure::Usage(match methods {
             [only] => format!(
-                "{option}: the method {0} has no parameter {names}; svml parameters {0} lists those that it has",
+                "{option}: the method {0} has no parameter {names}; svml parameters {0} lists its parameters",
                 only.text
             ),
             _ => {
                 let texts: Vec<&str> = methods.iter().map(|m| m.text.as_str()).collect();
                 format!(
-                    "{option}: none of the methods {} has a parameter {names}; svml parameters METHOD lists those of a method",
+                    "{option}: none of the methods {} has a parameter {names}; svml parameters METHOD lists the parameters of a method",
                     texts.join(", ")
                 )
             }
@@ -174,7 +174,7 @@ pub fn chosen(method: Option<&MethodArg>, learning: &Learning) -> Result<MethodA
 pub fn all_chosen(methods: &mut [MethodArg], learning: &Learning) -> Result<(), Failure> {
     let file = learning.params.as_deref().map(read_params).transpose()?;
     if matches!(file, Some(Params::Whole(_))) {
-        return Err(whole_method(learning, "name the methods by --methods"));
+        return Err(whole_method(learning, "name the methods with --methods"));
     }
     set_options(methods, file.as_ref(), learning)
 }
@@ -219,7 +219,7 @@ fn check_kernels(methods: &[MethodArg]) -> Result<(), Failure> {
             && *kernel != Kernel::Gaussian
         {
             return Err(Failure::Usage(format!(
-                "the method {text} with kernel = {kernel} needs a form, such as --form diagonal: without one the model is the mean of SVMs with kernels of their own"
+                "the method {text} with kernel = {kernel} needs a form, such as --form diagonal: without one, the model is the mean of several SVMs, each with its own kernel"
             )));
         }
     }
@@ -247,7 +247,7 @@ fn set_paper(methods: &mut [MethodArg]) -> Result<(), Failure> {
     }
     let texts: Vec<&str> = methods.iter().map(|m| m.text.as_str()).collect();
     Err(Failure::Usage(format!(
-        "--paper: these are parameters of {}, and the method is {}",
+        "--paper sets parameters of {}, but the method is {}",
         Method::default(),
         texts.join(", ")
     )))
@@ -305,14 +305,14 @@ fn read_params(name: &str) -> Result<Params, Failure> {
     let (shown, text) = files::text(name)?;
     let bad = |why: String| Failure::Usage(format!("--params {shown}: {why}"));
     let value: Value =
-        serde_json::from_str(&text).map_err(|e| bad(format!("this is no JSON: {e}")))?;
+        serde_json::from_str(&text).map_err(|e| bad(format!("not valid JSON: {e}")))?;
     let Value::Object(mut fields) = value else {
-        return Err(bad("a JSON object of names and values is needed".to_owned()));
+        return Err(bad("the file must hold a JSON object of names and values".to_owned()));
     };
     // What svml show --json prints has the method under this name.
     if let Some(method) = fields.remove("method") {
-        let method = serde_json::from_value(method)
-            .map_err(|e| bad(format!("this is no usable method: {e}")))?;
+        let method =
+            serde_json::from_value(method).map_err(|e| bad(format!("not a usable method: {e}")))?;
         return Ok(Params::Whole(Box::new(method)));
     }
     // The values of parameters are no objects, with one exception.
@@ -320,7 +320,7 @@ fn read_params(name: &str) -> Result<Params, Failure> {
     match serde_json::from_value(Value::Object(fields.clone())) {
         Ok(method) => Ok(Params::Whole(Box::new(method))),
         Err(error) if fields.iter().any(nested) => {
-            Err(bad(format!("this is no usable method: {error}")))
+            Err(bad(format!("not a usable method: {error}")))
         }
         Err(_) => Ok(Params::Names(fields)),
     }
@@ -329,7 +329,7 @@ fn read_params(name: &str) -> Result<Params, Failure> {
 /// How a method is written, with what each is in the library's words.
 pub fn help() -> String {
     let mut text = String::from(
-        "What to fit, written as NAME or as NAME:PARAMETER=VALUE,PARAMETER=VALUE,...\n\n",
+        "Method to fit, written as NAME or NAME:PARAMETER=VALUE,PARAMETER=VALUE,...\n\n",
     );
     for name in Method::learner_names().chain(["euclidean", "knn", "fixed"]) {
         if let Ok(method) = name.parse::<Method>() {
@@ -337,8 +337,8 @@ pub fn help() -> String {
         }
     }
     text.push_str(
-        "\nThe metric of a learner can also be followed by nearest neighbours, as in nca+knn, or by nothing, as in \
-         nca+none, which maps rows and cannot classify them. Examples with parameters: svml:diagonal, \
+        "\nA metric learner can also be followed by nearest neighbours, as in nca+knn, or by nothing, as in nca+none, \
+         which maps rows but cannot classify them. Examples with parameters: svml:diagonal, \
          svml:lambda=0.1,seed=3, nca:rank=2+knn:k=5. Parameters written here take precedence over other options, \
          except --set. `svml parameters METHOD` explains all parameters of a method.\n\n[default: svml]",
     );
@@ -384,7 +384,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     let bytes = number.parse::<f64>().ok().zip(factor).map(|(n, factor)| n * factor as f64);
     // Below 2^64; conversions of floating-point numbers saturate in any case.
     bytes.filter(|bytes| *bytes >= 1.0 && *bytes < 1.8e19).map(|bytes| bytes as u64).ok_or_else(
-        || "it must be a number of bytes with or without a unit, such as 4GiB or 500MB".to_owned(),
+        || "it must be a number of bytes, with or without a unit, such as 4GiB or 500MB".to_owned(),
     )
 }
 

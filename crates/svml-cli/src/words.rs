@@ -88,7 +88,7 @@ pub fn note_libsvm_labels(model: &Model, console: &Console) {
 /// Says which columns were left out because they look like identifiers, and how they can be used.
 pub fn warn_identifiers(schema: &Schema, console: &Console) {
     if let Some(columns) = schema.identifiers() {
-        console.warn(&format!("{columns}; --use COLS uses columns all the same"));
+        console.warn(&format!("{columns}; to use such columns anyway, name them with --use COLS"));
     }
 }
 
@@ -152,7 +152,7 @@ fn kernel(kernel: Kernel) -> String {
     let formula = match kernel {
         Kernel::Gaussian => ", exp(-|L (x - z)|^2)",
         Kernel::Exponential => ", exp(-|L (x - z)|)",
-        Kernel::Laplacian => ", exp(-sum_k w_k |x_k - z_k|) with w the diagonal of L",
+        Kernel::Laplacian => ", exp(-sum_k w_k |x_k - z_k|) where w is the diagonal of L",
         _ => "",
     };
     format!("{kernel}{formula}")
@@ -177,9 +177,9 @@ fn most_relevant(model: &Model, count: usize) -> String {
 pub fn step(step: &Step) -> String {
     let loss = format!("loss {:.4}", step.loss);
     let Some(svml) = &step.svml else { return loss };
-    let stopping = svml.stopping_error.map_or(String::new(), |error| {
-        format!(", error on rows for early stopping {}", percent(error))
-    });
+    let stopping = svml
+        .stopping_error
+        .map_or(String::new(), |error| format!(", early-stopping error {}", percent(error)));
     format!("{loss}, validation error {}{stopping}", percent(svml.valid_error))
 }
 
@@ -206,7 +206,7 @@ pub fn summary(model: &Model, seconds: f64) -> String {
             )
         }
         [] if is_given(model) => {
-            format!("Kept {rows} rows, with the Euclidean metric, in {seconds:.2} s.\n")
+            format!("Stored {rows} rows for the Euclidean metric in {seconds:.2} s.\n")
         }
         [] => format!("Learned {} from {rows} rows in {seconds:.2} s.\n", metric(model)),
         several => format!(
@@ -243,16 +243,16 @@ pub fn summary(model: &Model, seconds: f64) -> String {
         Classifier::Neighbours { k } => {
             writeln!(
                 text,
-                "A new row gets the class of its {k} nearest neighbours among these rows."
+                "A new row is classified by its {k} nearest neighbours among these rows."
             )
         }
         Classifier::None => {
-            writeln!(text, "The model is a metric alone: it maps rows and cannot classify them.")
+            writeln!(text, "The model is only a metric: it maps rows but cannot classify them.")
         }
     };
     let top = most_relevant(model, 5);
     if !top.is_empty() {
-        let _ = writeln!(text, "Features that count most: {top}.");
+        let _ = writeln!(text, "Most important features: {top}.");
     }
     text
 }
@@ -274,8 +274,8 @@ fn kept_rows(model: &Model) -> &'static str {
 /// Which rows the error of a model is that of.
 fn whose_error(honest: &Honest) -> &'static str {
     match honest.put_aside {
-        true => "rows that were not used to learn (put aside)",
-        false => "rows that were not used to learn (cross-fitted)",
+        true => "held-out rows (set aside before training)",
+        false => "held-out rows (cross-fitted)",
     }
 }
 
@@ -290,11 +290,10 @@ fn guessing(honest: &Honest) -> String {
 }
 
 /// What to say where learning ended by itself, but not all was done.
-const CUT_SHORT: &str =
-    "Parts of the fit were left out for lack of time: a longer --time-limit may give another model";
+const CUT_SHORT: &str = "Parts of the fit were skipped because of the time limit; a longer --time-limit may give a different model";
 
 /// What to say of an error that guessing has as well.
-const NO_BETTER: &str = "That is no better than guessing, to within three standard errors: do not rely on the predicted classes.";
+const NO_BETTER: &str = "This is not better than guessing, to within three standard errors: do not rely on the predicted classes.";
 
 /// What the errors were while learning, and why it ended.
 fn learning(model: &Model) -> String {
@@ -308,8 +307,8 @@ fn learning(model: &Model) -> String {
     };
     if is_mean(model) || !matches!(report.method, Method::Svml(_)) {
         return match last.iteration {
-            1 => format!("There was 1 step in all{why}.\n"),
-            steps => format!("There were {steps} steps in all{why}.\n"),
+            1 => format!("It took 1 step in total{why}.\n"),
+            steps => format!("It took {steps} steps in total{why}.\n"),
         };
     }
     let kept = format!("Step {} of {} was kept{why}.\n", step.iteration, last.iteration);
@@ -318,10 +317,10 @@ fn learning(model: &Model) -> String {
         return kept;
     }
     let stopping = svml.stopping_error.map_or(String::new(), |error| {
-        format!(" and {} on rows for early stopping", percent(error))
+        format!(" and {} on the early-stopping rows", percent(error))
     });
     let valid = percent(svml.valid_error);
-    format!("Errors while learning: {valid} on validation rows{stopping}.\n{kept}")
+    format!("Errors during learning: {valid} on the validation rows{stopping}.\n{kept}")
 }
 
 /// An SVM of the mean, or one that it was compared with.
@@ -368,12 +367,10 @@ fn svms(model: &Model) -> String {
     let known = rows.iter().any(|row| row.error.is_some());
     let mut text = match (known, count) {
         (false, _) => String::from("Its SVMs:\n"),
-        (true, 1) => String::from(
-            "It was compared with others by their errors on rows that were not used to learn them:\n",
-        ),
-        (true, _) => {
-            String::from("Its SVMs, with their errors on rows that were not used to learn them:\n")
+        (true, 1) => {
+            String::from("It was chosen over other SVMs by their errors on held-out rows:\n")
         }
+        (true, _) => String::from("Its SVMs, with their errors on held-out rows:\n"),
     };
     let (kernel, form, error) = ("kernel", "form", if known { "   error" } else { "" });
     let _ =
@@ -391,7 +388,7 @@ fn svms(model: &Model) -> String {
     let own = rows[..count].iter().filter_map(|row| row.error).fold(f64::MAX, f64::min);
     let whole = model.report().honest.map_or(own, |honest| honest.error);
     if rows[count..].iter().any(|row| row.error.is_some_and(|error| error < whole)) {
-        text.push_str("  A difference that may well be chance does not count.\n");
+        text.push_str("  Differences that may well be due to chance are ignored.\n");
     }
     text
 }
@@ -422,7 +419,7 @@ pub fn details(model: &Model, file: &str, by_feature: bool) -> String {
         line("Cut short", CUT_SHORT);
     }
     if !report.refitted {
-        line("Trained in part", "the SVM was trained on part of the rows only");
+        line("Trained in part", "the SVM was trained on only part of the rows");
     }
     if let Some(value) = probabilities(model) {
         line("Probabilities", &value);
@@ -442,15 +439,15 @@ pub fn details(model: &Model, file: &str, by_feature: bool) -> String {
     let whose = if by_feature { "features" } else { "columns" };
     let _ = write!(
         text,
-        "\nRelevance of the {whose}: their shares of the diagonal of M = L'L, standardised units"
+        "\nRelevance of the {whose}: their shares of the diagonal of M = L'L, in standardised units"
     );
     let relevance = if by_feature { Relevance::by_feature(model) } else { Relevance::new(model) };
     text.push_str(match relevance.is_spread() {
-        true => ";\nmean of the SVMs, and from the least to the largest of them\n",
+        true => ";\nmean over the SVMs, with the smallest and largest share\n",
         false => "\n",
     });
     text.push_str(&bars(&relevance));
-    text.push_str("\nEigenvalues of M, and the share of the metric up to each\n");
+    text.push_str("\nEigenvalues of M, with their cumulative shares\n");
     text.push_str(&eigenvalues(&model.acting_metric().eigenvalues()));
     for warning in &report.warnings {
         let _ = write!(text, "\nWarning: {warning}\n");
@@ -468,7 +465,7 @@ fn classifier_lines(model: &Model) -> Vec<(&'static str, String)> {
         (false, _) => ("Support vectors", format!("{count} ({listed_counts})")),
         (true, false) => ("Landmarks", format!("{count} ({listed_counts})")),
         (true, true) => {
-            let kept = format!("{count} rows are {} of at least one SVM", kept_rows(model));
+            let kept = format!("{count} rows that are {} of at least one SVM", kept_rows(model));
             ("Landmarks", format!("{kept} ({listed_counts})"))
         }
     };
@@ -479,9 +476,9 @@ fn classifier_lines(model: &Model) -> Vec<(&'static str, String)> {
             vec![metric, ("Kernel", kernel), ("C", cost), support]
         }
         ([_, _, ..], _) => {
-            let mean = format!("the mean of the metrics of the SVMs, {}", metric.1);
+            let mean = format!("the mean of the SVMs' metrics, {}", metric.1);
             let count = model.members().len();
-            let svms = format!("the mean of {count} with kernels and metrics of their own");
+            let svms = format!("the mean of {count} SVMs, each with its own kernel and metric");
             vec![("SVMs", svms), ("Metric", mean), support]
         }
         ([], Classifier::Neighbours { k }) => {
@@ -489,7 +486,7 @@ fn classifier_lines(model: &Model) -> Vec<(&'static str, String)> {
             vec![metric, ("Classifier", format!("the {k} nearest neighbours {among}"))]
         }
         ([], _) => {
-            let none = "none: the model maps rows and cannot classify them".to_owned();
+            let none = "none: the model maps rows but cannot classify them".to_owned();
             vec![metric, ("Classifier", none)]
         }
     }
@@ -511,19 +508,19 @@ fn learning_lines(model: &Model) -> Vec<(&'static str, String)> {
         true => {
             ("Learning", format!("step {} of {} was kept{why}", step.iteration, last.iteration))
         }
-        false => ("Learning", format!("{} in all{why}", counted(last.iteration, "step"))),
+        false => ("Learning", format!("{} in total{why}", counted(last.iteration, "step"))),
     }];
     if stages.len() > 1 {
-        let of = |s: &Stage| format!("{} {} to {}", stage_name(s), s.first, s.last);
+        let of = |s: &Stage| format!("{}: {} to {}", stage_name(s), s.first, s.last);
         lines.push(("Steps", stages.iter().map(of).collect::<Vec<_>>().join(", ")));
     }
     if one && report.candidates.is_empty() {
         let stopping = svml
             .stopping_error
-            .map_or(String::new(), |error| format!(", rows for early stopping {}", percent(error)));
+            .map_or(String::new(), |error| format!(", early-stopping rows {}", percent(error)));
         let (train, valid) = (percent(svml.train_error), percent(svml.valid_error));
         let errors = format!("error on training rows {train}, validation rows {valid}{stopping}");
-        lines.push(("While learning", errors));
+        lines.push(("During learning", errors));
     }
     lines
 }
@@ -531,7 +528,7 @@ fn learning_lines(model: &Model) -> Vec<(&'static str, String)> {
 /// The kernel and the form of a stage, as far as they are on record.
 fn stage_name(stage: &Stage) -> String {
     match (stage.kernel, stage.form) {
-        (Some(kernel), Some(form)) if stage.half => format!("{kernel} {form} on a half"),
+        (Some(kernel), Some(form)) if stage.half => format!("{kernel} {form} on half of the rows"),
         (Some(kernel), Some(form)) => format!("{kernel} {form}"),
         _ => stage.to_string(),
     }
@@ -540,15 +537,15 @@ fn stage_name(stage: &Stage) -> String {
 fn probabilities(model: &Model) -> Option<String> {
     match (Classifier::of(model), model.temperature()) {
         (Classifier::None, _) => None,
-        (Classifier::Neighbours { .. }, _) => Some("yes, the shares of the votes".to_owned()),
+        (Classifier::Neighbours { .. }, _) => Some("yes, shares of the votes".to_owned()),
         (_, Some(t)) => {
             let weights = match model.class_weights() {
-                Some(_) => ", corrected for the weights of the classes",
+                Some(_) => ", corrected for the class weights",
                 None => "",
             };
             Some(format!("yes, temperature {}{weights}", digits(t)))
         }
-        (_, None) => Some("none: the model was written by an early version".to_owned()),
+        (_, None) => Some("none: the model was written by an early version of svml".to_owned()),
     }
 }
 
@@ -583,7 +580,7 @@ fn bars(relevance: &Relevance) -> String {
         let _ = writeln!(text, "{}", line.trim_end());
     }
     if names.len() > shown {
-        let _ = writeln!(text, "  ... {} in all", names.len());
+        let _ = writeln!(text, "  ... {} in total", names.len());
     }
     text
 }
@@ -601,7 +598,7 @@ fn eigenvalues(values: &[f64]) -> String {
         let _ = writeln!(text, "  {:2}  {value:>9}  {share:5.1} %", k + 1);
     }
     if positive > 10 {
-        let _ = writeln!(text, "  ... {positive} in all");
+        let _ = writeln!(text, "  ... {positive} in total");
     }
     let _ = match values.len() - positive.max(1).min(values.len()) {
         0 => Ok(()),

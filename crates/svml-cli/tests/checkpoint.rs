@@ -51,7 +51,7 @@ fn a_fit_that_is_killed_writes_the_same_model() {
         }
     };
     assert!(kills >= 3, "{kills}");
-    assert!(last.err.contains("Going on from the checkpoint fit."), "{}", last.err);
+    assert!(last.err.contains("Resuming from the checkpoint fit."), "{}", last.err);
     assert!(fs::read(sandbox.path("m.svml")).unwrap() == expected);
     assert!(!sandbox.path("fit").exists());
 }
@@ -63,8 +63,7 @@ fn a_fit_that_was_ended_early_goes_on() {
     let run = sandbox.svml(&limited);
     match run.code {
         0 => {
-            let said =
-                "The time limit was reached; the same command goes on from the checkpoint fit.";
+            let said = "The time limit was reached; run the same command again to resume from the checkpoint fit.";
             assert!(run.err.contains(said), "{}", run.err);
         }
         // Time did not suffice for anything.
@@ -72,7 +71,7 @@ fn a_fit_that_was_ended_early_goes_on() {
     }
     assert!(sandbox.path("fit").exists());
     let run = sandbox.svml(&TRAIN).code(0);
-    assert!(run.err.contains("Going on from the checkpoint fit."), "{}", run.err);
+    assert!(run.err.contains("Resuming from the checkpoint fit."), "{}", run.err);
     assert!(!sandbox.path("fit").exists());
     let model = fs::read(sandbox.path("m.svml")).unwrap();
     sandbox.svml(&["train", "t.csv", "-o", "m.svml"]).code(0);
@@ -90,19 +89,18 @@ fn what_cannot_be_gone_on_from_is_refused() {
     };
     refused(
         &["--seed", "1"],
-        "svml: fit: this checkpoint is of a fit with other parameters; remove the file to begin anew, or name another for this fit by --checkpoint",
+        "svml: fit: this checkpoint belongs to a fit with different parameters; use a different file for this fit with --checkpoint, or delete this one to start over",
     );
-    refused(&["--drop", "x1"], "fit: this checkpoint is of a fit to other data; remove the file");
+    refused(
+        &["--drop", "x1"],
+        "fit: this checkpoint belongs to a fit to different data; use a different file",
+    );
     assert!(fs::read(sandbox.path("fit")).unwrap() == content);
     assert!(!sandbox.path("m.svml").exists());
 
     // A file of the user's own is not overwritten.
     let run = sandbox.svml(&["train", "t.csv", "-o", "m.svml", "--checkpoint", "t.csv"]).code(1);
-    assert!(
-        run.err.contains("t.csv: this file is not a checkpoint of svml; remove"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("t.csv: this file is not an svml checkpoint; use"), "{}", run.err);
     assert!(sandbox.read("t.csv").lines().count() == 801);
     let run = sandbox.svml(&["train", "t.csv", "-o", "m.svml", "--checkpoint", "no/fit"]).code(1);
     assert!(run.err.contains("no/fit"), "{}", run.err);
@@ -117,7 +115,7 @@ fn two_commands_do_not_share_a_checkpoint() {
     }
     let run = sandbox.svml(&TRAIN).code(1);
     assert!(
-        run.err.contains("fit: another fit that is running uses this checkpoint; wait until it has ended, or name another file by --checkpoint"),
+        run.err.contains("fit: this checkpoint is in use by another running fit; wait until that fit has finished, or use a different file with --checkpoint"),
         "{}",
         run.err
     );
@@ -140,9 +138,9 @@ fn a_comparison_goes_on() {
     let args = [&args[..], &["--checkpoint", "fit"]].concat();
     assert!(killed(&sandbox, &args, 1500).is_none());
     let other = [&args[..], &["--methods", "svml:diagonal"]].concat();
-    assert!(sandbox.svml(&other).code(1).err.contains("other parameters"));
+    assert!(sandbox.svml(&other).code(1).err.contains("different parameters"));
     let run = sandbox.svml(&args).code(0);
-    assert!(run.err.contains("Going on from the checkpoint fit."), "{}", run.err);
+    assert!(run.err.contains("Resuming from the checkpoint fit."), "{}", run.err);
     assert_eq!(without_times(&run.out), expected);
     assert!(!sandbox.path("fit").exists());
 }

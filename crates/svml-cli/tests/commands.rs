@@ -24,11 +24,9 @@ fn train_writes_what_the_library_learns() {
     let run =
         sandbox.svml(&["train", "train.csv", "-o", "m.svml", "--seed", "3", "--trace", "t.csv"]);
     let run = run.code(0);
-    assert!(
-        run.err.contains(
-            "train.csv: 200 rows, 10 feature columns of numbers, names from the first row"
-        )
-    );
+    assert!(run.err.contains(
+        "train.csv: 200 rows, 10 feature columns, all numeric, column names from the first row"
+    ));
     let counts = generated(200).class_counts();
     let classes = format!("column class: inside ({}), outside ({})", counts[0], counts[1]);
     assert!(run.err.contains(&classes), "{}", run.err);
@@ -150,14 +148,12 @@ fn without_a_form_the_members_and_their_errors_are_said() {
     );
     let shown = sandbox.svml(&["show", "m"]).code(0).out;
     assert!(
-        run.out.contains(&format!(
-            "\nError on rows that were not used to learn (cross-fitted): {error}.\n"
-        )),
+        run.out.contains(&format!("\nError on held-out rows (cross-fitted): {error}.\n")),
         "{}",
         run.out
     );
     let (own, guessing) = error.split_once("; ").unwrap();
-    let own = format!("{own} on rows that were not used to learn (cross-fitted)");
+    let own = format!("{own} on held-out rows (cross-fitted)");
     assert!(
         shown.contains(&format!("\nError            {own}\n                 {guessing}\n")),
         "{shown}"
@@ -168,7 +164,10 @@ fn without_a_form_the_members_and_their_errors_are_said() {
         run.out
     );
     assert!(shown.contains("criterion k_fold=2, form auto\n"), "{shown}");
-    assert!(shown.contains("Steps            gaussian sphere on a half 0 to "), "{shown}");
+    assert!(
+        shown.contains("Steps            gaussian sphere on half of the rows: 0 to "),
+        "{shown}"
+    );
     for text in [&run.out, &shown] {
         for candidate in candidates {
             let weight = format!("{:.2}  ", candidate["weight"].as_f64().unwrap());
@@ -235,7 +234,10 @@ fn few_directions_are_one_svm_and_said_so() {
     sandbox.write_table("t.csv", &generated(1000));
     let out = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0).out;
     assert!(out.contains("Learned a metric of rank=2 on 10 features with C = "), "{out}");
-    assert!(out.contains("It was compared with others by their errors on rows"), "{out}");
+    assert!(
+        out.contains("It was chosen over other SVMs by their errors on held-out rows"),
+        "{out}"
+    );
     // The error on validation rows is that of a metric that was learned on them.
     assert!(!out.contains("validation rows"), "{out}");
     let (own, others) = out.split_once("1.00  gaussian     rank=2").unwrap();
@@ -260,9 +262,9 @@ fn a_model_that_is_no_better_than_guessing_says_so() {
     assert_eq!(value["honest"]["no_better_than_guessing"], true);
     let shown = sandbox.svml(&["show", "m"]).code(0).out;
     for text in [&run.out, &shown] {
-        assert!(text.contains("That is no better than guessing, to within three"), "{text}");
+        assert!(text.contains("This is not better than guessing, to within three"), "{text}");
     }
-    assert!(run.err.contains("warning: on rows that were not used to learn"), "{}", run.err);
+    assert!(run.err.contains("warning: on held-out rows"), "{}", run.err);
 }
 
 #[test]
@@ -309,7 +311,11 @@ fn only_one_svm_with_the_gaussian_kernel_is_exported() {
     for options in [&[][..], &["--form", "diagonal", "--kernel", "exponential"]] {
         sandbox.svml(&[&["train", "t.csv", "-o", "m", "-q"], options].concat()).code(0);
         let run = sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(3);
-        assert!(run.err.contains("m: a LIBSVM model is one SVM with a Gaussian"), "{}", run.err);
+        assert!(
+            run.err.contains("m: a LIBSVM model holds a single SVM with a Gaussian"),
+            "{}",
+            run.err
+        );
         assert!(run.err.contains("--form diagonal or --form sphere"), "{}", run.err);
         assert!(!sandbox.path("l").exists());
     }
@@ -339,7 +345,7 @@ fn every_model_but_nearest_neighbours_is_exported() {
     for to in ["onnx", "c", "js"] {
         let run = sandbox.svml(&["export", "m", "--to", to, "-o", "x"]).code(3);
         assert!(
-            run.err.contains("m: a model of nearest neighbours cannot be written"),
+            run.err.contains("m: a nearest-neighbour model cannot be exported"),
             "{}",
             run.err
         );
@@ -360,7 +366,7 @@ fn every_model_but_nearest_neighbours_is_exported() {
     assert!(run.err.contains("the model has categories"), "{}", run.err);
     assert_eq!(sandbox.svml(&["export", "m", "--to", "js", "-o", "m.js"]).code(0).err, "");
     let run = sandbox.svml(&["export", "m", "--to", "onnx", "-o", "m.onnx"]).code(0);
-    assert!(run.err.contains("with --columns it takes their texts"), "{}", run.err);
+    assert!(run.err.contains("with --columns it takes strings"), "{}", run.err);
     let args = ["export", "m", "--to", "onnx", "--columns", "-o", "m.onnx"];
     assert_eq!(sandbox.svml(&args).code(0).err, "");
     let model = Model::load(sandbox.path("m")).unwrap();
@@ -507,7 +513,7 @@ fn models_without_an_svm_work_in_every_command() {
         assert_eq!((&value["classifier"], &value["cost"]), (&"neighbours".into(), &Value::Null));
         assert_eq!((&value["members"], &value["honest"]), (&serde_json::json!([]), &Value::Null));
         let shown = sandbox.svml(&["show", "m"]).code(0).out;
-        assert!(shown.contains("Probabilities    yes, the shares of the votes"), "{shown}");
+        assert!(shown.contains("Probabilities    yes, shares of the votes"), "{shown}");
         // The library gives the same classes.
         let model = Model::load(sandbox.path("m")).unwrap();
         let rows =
@@ -524,7 +530,7 @@ fn models_without_an_svm_work_in_every_command() {
             sandbox.svml(&["plot", "m", "t.csv", "-o", "p.svg", "--kind", kind]).code(0);
         }
         let run = sandbox.svml(&["export", "m", "--to", "libsvm"]).code(3);
-        assert!(run.err.contains("m: a LIBSVM model is one SVM"), "{}", run.err);
+        assert!(run.err.contains("m: a LIBSVM model holds a single SVM"), "{}", run.err);
     }
     let out =
         sandbox.svml(&["train", "t.csv", "-o", "m", "--method", "nca:rank=2+none"]).code(0).out;
@@ -595,11 +601,15 @@ fn a_table_with_categories_gaps_and_semicolons() {
     assert!(run.err.contains("--missing drop"));
     let args = ["train", "t.csv", "-o", "m", "--missing", "impute"];
     let run = sandbox.svml(&[&args[..], &["--categories", "codes"]].concat()).code(0);
-    assert!(run.err.contains("kind: 3 categories as codes: blue, green, red"), "{}", run.err);
+    assert!(
+        run.err.contains("kind: 3 categories encoded as codes: blue, green, red"),
+        "{}",
+        run.err
+    );
     // Few categories are columns of their own by default.
     let run = sandbox.svml(&args).code(0);
-    assert!(run.err.contains("(1 of numbers, 1 of categories)"), "{}", run.err);
-    assert!(run.err.contains("kind: 3 categories as a column of 0 and 1 each: blue, green, red"));
+    assert!(run.err.contains("(1 numeric, 1 categorical)"), "{}", run.err);
+    assert!(run.err.contains("kind: 3 categories encoded as 0/1 columns: blue, green, red"));
     let run = sandbox.svml_with_input(&["predict", "m", "-"], b"size;kind\n?;red\n1;purple\n");
     assert_eq!(run.code(0).out.lines().count(), 3);
     let target = ["train", "t.csv", "-o", "m", "--missing", "drop", "--target", "kind"];
@@ -618,10 +628,10 @@ fn a_column_of_names_is_left_out_unless_it_is_asked_for() {
         |i: usize| format!("person {i},{},{}\n", i % 9, ["no", "yes"][usize::from(i % 9 > 4)]);
     sandbox.write("t.csv", &format!("name,size,ill\n{}", (0..60).map(row).collect::<String>()));
     let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
-    assert!(run.err.contains("t.csv: 60 rows, 1 feature column of numbers"), "{}", run.err);
+    assert!(run.err.contains("t.csv: 60 rows, 1 feature column, all numeric"), "{}", run.err);
     assert!(
         run.err.contains(
-            "warning: left out as identifiers, which say nothing about new rows: name (its text"
+            "warning: columns left out because they look like identifiers, which say nothing about new rows: name (its text"
         ),
         "{}",
         run.err
@@ -631,7 +641,7 @@ fn a_column_of_names_is_left_out_unless_it_is_asked_for() {
     let run = sandbox.svml_with_input(&["predict", "m", "-"], b"size\n1\n8\n").code(0);
     assert_eq!(run.out, "ill\nno\nyes\n");
     let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--categories", "codes"]).code(0);
-    assert!(run.err.contains("2 feature columns (1 of numbers, 1 of categories)"), "{}", run.err);
+    assert!(run.err.contains("2 feature columns (1 numeric, 1 categorical)"), "{}", run.err);
     assert!(!run.err.contains("left out"), "{}", run.err);
 }
 
@@ -646,7 +656,7 @@ fn one_junk_cell_is_pointed_out() {
         .collect();
     sandbox.write("t.csv", &format!("a,b,class\n{text}"));
     let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
-    let expected = "warning: column a was read as text because 1 of its 40 cells is no number, the first '12o' in line 32";
+    let expected = "warning: column a was read as text because 1 of its 40 cells is not a number, the first being '12o' in line 32";
     assert!(run.err.contains(expected), "{}", run.err);
 }
 
@@ -680,7 +690,7 @@ fn predict_in_the_form_of_svm_predict_for_libsvm_rows() {
         (0..40).map(|i| format!("{} 1:{} 2:{}\n", if i < 20 { -1 } else { 1 }, i, i % 7)).collect();
     sandbox.write("t.txt", &rows);
     let run = sandbox.svml(&["train", "t.txt", "-o", "m"]).code(0);
-    assert!(run.err.contains("in the LIBSVM format"));
+    assert!(run.err.contains("in LIBSVM format"));
     let run = sandbox.svml(&["predict", "m", "t.txt"]).code(0);
     assert_eq!(run.out.lines().next(), Some("-1"));
     assert_eq!(run.out.lines().count(), 40);
@@ -784,7 +794,7 @@ fn class_weights_by_name() {
     let weights = ["--class-weight", "inside=3,outside=1"];
     sandbox.svml(&[&["train", "t.csv", "-o", "m"], &weights[..]].concat()).code(0);
     let shown = sandbox.svml(&["show", "m"]).code(0).out;
-    assert!(shown.contains("corrected for the weights of the classes"), "{shown}");
+    assert!(shown.contains("corrected for the class weights"), "{shown}");
     assert_eq!(json(&sandbox.svml(&["show", "m", "--json"]).code(0).out)["class_weights"][0], 3.0);
     sandbox.svml(&[&["compare", "t.csv", "--splits", "2", "-q"], &weights[..]].concat()).code(0);
     for command in [&["train", "t.csv", "-o", "x"][..], &["compare", "t.csv", "--splits", "2"]] {
@@ -812,7 +822,7 @@ fn groups_are_a_column() {
         (value["honest"]["error"].as_f64().unwrap(), value["features"].as_u64().unwrap(), run.err)
     };
     let (with, features, said) = honest(&["--groups", "who"]);
-    assert!(said.contains("20 groups in column who, which is no feature"), "{said}");
+    assert!(said.contains("20 groups in column who, which is not used as a feature"), "{said}");
     assert_eq!(features, 2);
     sandbox.svml(&["predict", "m", "t.csv"]).code(0);
     sandbox.write("without.csv", "a,b\n1,2\n");
@@ -826,7 +836,7 @@ fn groups_are_a_column() {
     let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--groups", "whom"]).code(3);
     assert!(run.err.contains("whom") && run.err.contains("who, a, b"), "{}", run.err);
     let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--groups", "class"]).code(2);
-    assert!(run.err.contains("another column"), "{}", run.err);
+    assert!(run.err.contains("other than the target column"), "{}", run.err);
 }
 
 #[test]
@@ -892,7 +902,7 @@ fn compare_by_another_measure() {
     sandbox.write_table("t.csv", &generated(120));
     let args = ["compare", "t.csv", "--splits", "3", "--measure", "auc"];
     let out = sandbox.svml(&args).code(0).out;
-    assert!(out.contains("test AUC") && out.contains("a positive one is better"), "{out}");
+    assert!(out.contains("test AUC") && out.contains("positive is better"), "{out}");
     let value = json(&sandbox.svml(&[&args[..], &["--json"]].concat()).code(0).out);
     let auc = |m: usize| -> Vec<f64> {
         let all = value["methods"][m]["measures"]["auc"].as_array().unwrap();
@@ -962,7 +972,7 @@ fn every_picture_is_drawn() {
     }
     let run =
         sandbox.svml(&["plot", "m.svml", "train.csv", "-o", "c.svg", "--class", "inside"]).code(2);
-    assert!(run.err.contains("--class goes with --kind reliability, roc"), "{}", run.err);
+    assert!(run.err.contains("--class works only with --kind reliability, roc"), "{}", run.err);
 }
 
 #[test]
@@ -971,8 +981,8 @@ fn a_learning_curve_is_measured_and_drawn() {
     let base = ["learning-curve", "train.csv", "--method", "knn:k=3", "--repetitions", "3"];
     let run = |more: &[&str], code| sandbox.svml(&[&base[..], more].concat()).code(code);
     let out = run(&["-o", "curve.svg"], 0).out;
-    assert!(out.contains("rows to learn from") && out.contains("mean of 3 repetitions"), "{out}");
-    assert!(sandbox.read("curve.svg").contains("rows to learn from"));
+    assert!(out.contains("training rows") && out.contains("mean of 3 repetitions"), "{out}");
+    assert!(sandbox.read("curve.svg").contains("training rows"));
     let text = run(&["--sizes", "40,20", "--json"], 0).out;
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["sizes"], serde_json::json!([20, 40]));
@@ -991,7 +1001,7 @@ fn the_demo_writes_what_it_says() {
     let run = sandbox.svml(&["demo", "--out", "d"]).code(0);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
     // The hidden directions are found, and nearly all of them.
-    assert!(run.out.contains("svml: metric learned, rank=2 "), "{}", run.out);
+    assert!(run.out.contains("svml: learned metric, rank=2 "), "{}", run.out);
     let found = run.out.lines().find(|line| line.starts_with("svml: ")).unwrap();
     let share = found.split('%').nth(1).and_then(|part| part.trim().parse::<f64>().ok());
     assert!(share.unwrap() >= 95.0, "{found}");
@@ -1015,7 +1025,11 @@ fn the_demo_writes_what_it_says() {
     assert!(run.out.contains(&printed), "{printed}\n{}", run.out);
     let honest = json(&sandbox.svml(&["show", "d/model.svml", "--json"]).code(0).out);
     let printed = format!("{:.1} %", 100.0 * honest["honest"]["error"].as_f64().unwrap());
-    assert!(run.out.contains(&format!("svml expected {printed}")), "{printed}\n{}", run.out);
+    assert!(
+        run.out.contains(&format!("svml estimated an error of {printed}")),
+        "{printed}\n{}",
+        run.out
+    );
 }
 
 #[test]
@@ -1100,7 +1114,7 @@ fn arrays_of_numpy_are_tables_without_a_header() {
         sandbox.svml(&["train", data, "-o", model, "--form", "sphere"]).code(0)
     };
     let run = train("t.npy", "a.svml");
-    assert!(run.err.contains("an array of numpy: columns are named x1, x2, ..."), "{}", run.err);
+    assert!(run.err.contains("a NumPy array: columns are named x1, x2, ..."), "{}", run.err);
     assert!(run.err.contains("classes in column x3: 0 (36), 1 (24)"), "{}", run.err);
     train("t.csv", "b.svml");
     assert_eq!(
@@ -1132,11 +1146,11 @@ fn arrays_of_numpy_are_tables_without_a_header() {
     let cut = npy(&rows);
     std::fs::write(sandbox.path("cut.npy"), &cut[..cut.len() - 8]).unwrap();
     let run = sandbox.svml(&["predict", "a.svml", "cut.npy"]).code(3);
-    assert!(run.err.contains("where its header promises"), "{}", run.err);
+    assert!(run.err.contains("according to its header"), "{}", run.err);
     let run = sandbox.svml(&["train", "t.csv", "-o", "c.svml", "--format", "npy"]).code(3);
-    assert!(run.err.contains("no array of numpy"), "{}", run.err);
+    assert!(run.err.contains("not a NumPy array"), "{}", run.err);
     let run = sandbox.svml(&["transform", "a.svml", "t.npy", "--output-format", "npy"]).code(2);
-    assert!(run.err.contains("npy is read only"), "{}", run.err);
+    assert!(run.err.contains("npy can only be read"), "{}", run.err);
 }
 
 /// Small tables are exact unless landmarks are asked for; everything that says how a model came about then says so.
@@ -1147,7 +1161,7 @@ fn landmarks_are_said_wherever_a_model_is_described() {
     let train = ["train", "t.csv", "-o", "m", "--form", "diagonal"];
     let run = sandbox.svml(&[&train[..], &["--landmarks", "50"]].concat()).code(0);
     let computed =
-        "metric and C were learned through 50 landmarks; the SVMs of the model have 50 landmarks";
+        "the metric and C were learned with 50 landmarks; the SVMs of the model have 50 landmarks";
     assert!(run.out.contains(&format!("How it was computed: {computed}.")), "{}", run.out);
     assert!(run.out.contains("50 of 300 rows are landmarks."), "{}", run.out);
     let show = sandbox.svml(&["show", "m"]).code(0).out;

@@ -21,7 +21,8 @@ fn what_is_no_device_is_wrong_usage() {
         let mut args = vec![command, "data.csv", "--device", "gpu"];
         args.extend(rest);
         let run = sandbox.svml(&args).code(2);
-        let bound = "it must be auto, cpu, cuda or cuda:N with N the number of a card, from 0";
+        let bound =
+            "it must be auto, cpu, cuda or cuda:N, where N is the number of a GPU, counted from 0";
         assert!(
             run.err.contains("device = gpu is not allowed") && run.err.contains(bound),
             "{}",
@@ -37,7 +38,7 @@ fn a_card_that_is_not_there_is_an_error_with_a_way_out() {
     let said = |err: &str| {
         let text = err.lines().last().unwrap_or_default().to_owned();
         assert!(text.starts_with(&format!("svml: {NO_CARD} cannot be used: ")), "{err}");
-        assert!(text.ends_with("; --device cpu computes without it, and --device auto uses a card only where there is one"), "{err}");
+        assert!(text.ends_with("; use --device cpu to compute without it, or --device auto to use a GPU only if there is one"), "{err}");
     };
     said(&sandbox.svml(&["train", "data.csv", "-o", "m.svml", "--device", NO_CARD]).code(1).err);
     assert!(!sandbox.path("m.svml").exists());

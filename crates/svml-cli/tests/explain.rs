@@ -66,7 +66,7 @@ fn a_reference_and_a_picture() {
     let sandbox = with_rows_kept();
     let args = ["explain", "m.svml", "train.csv", "--row", "4", "--reference", "4"];
     let page = sandbox.svml(&args).code(0).out;
-    assert!(page.contains("Compared with row 4,"), "{page}");
+    assert!(page.contains("Compared with row 4 ("), "{page}");
     let args = ["explain", "m.svml", "train.csv", "--row", "4", "-o", "w.svg", "--columns", "3"];
     sandbox.svml(&args).code(0);
     let picture = sandbox.read("w.svg");
@@ -85,10 +85,10 @@ fn training_rows_are_kept_only_if_asked_for() {
 fn what_cannot_be_done_is_said() {
     let sandbox = Sandbox::with_model();
     for (args, words) in [
-        (&["--row", "201"][..], "--row 201: train.csv has rows 1 to 200"),
-        (&["--row", "0"], "--row 0: train.csv has rows 1 to 200"),
+        (&["--row", "201"][..], "--row 201: there is no such row; train.csv has rows 1 to 200"),
+        (&["--row", "0"], "--row 0: there is no such row; train.csv has rows 1 to 200"),
         (&["--row", "1", "--reference", "999"], "--reference 999"),
-        (&["-o", "w.png"], "say which with --row N"),
+        (&["-o", "w.png"], "choose it with --row N"),
     ] {
         let run = sandbox.svml(&[&["explain", "m.svml", "train.csv"], args].concat()).code(2);
         assert!(run.err.contains(words), "{}", run.err);

@@ -65,7 +65,7 @@ fn evaluate_names_classes_that_the_model_does_not_know() {
     assert!(!sandbox.svml(&["evaluate", "m", "t.csv"]).code(0).err.contains("does not know"));
     sandbox.write("e.csv", &format!("{rows}1,2,7\n3,4,7\n"));
     let run = sandbox.svml(&["evaluate", "m", "e.csv"]).code(0);
-    let words = "2 of 42 rows are of a class that the model does not know (7)";
+    let words = "2 of 42 rows have a class that the model does not know (7)";
     assert!(run.err.contains(words), "{}", run.err);
 }
 
@@ -169,9 +169,9 @@ fn an_option_that_the_method_does_not_have_is_2_and_names_both() {
         (&["--set", "lamda=1"], &["--set lamda=1", "svml parameters svml"]),
         (&["--set", "lambda=much"], &["lambda = much", "a positive number"]),
         (&["--params", "unknown.json"], &["unknown.json", "lamda"]),
-        (&["--params", "method.json"], &["method.json", "lamda", "no usable method"]),
+        (&["--params", "method.json"], &["method.json", "lamda", "not a usable method"]),
         (&["--params", "list.json"], &["list.json", "a JSON object"]),
-        (&["--params", "broken.json"], &["broken.json", "no JSON"]),
+        (&["--params", "broken.json"], &["broken.json", "not valid JSON"]),
     ] {
         let args = [&["train", "train.csv", "-o", "x"], options].concat();
         one_sentence(&sandbox.svml(&args).code(2), parts);
@@ -205,7 +205,7 @@ fn too_little_memory_is_1_and_names_the_option_that_helps() {
     let args = ["train", "train.csv", "-o", "x", "--memory-limit", "300kB", "--landmarks"];
     sandbox.svml(&[&args[..], &["10"]].concat()).code(0);
     let run = sandbox.svml(&[&args[..], &["2000"]].concat()).code(1);
-    let fewer = "or use fewer rows or --landmarks";
+    let fewer = "or use fewer rows or a smaller --landmarks";
     one_sentence(&run, &["2000 landmarks", "more than the limit of 293.0 KiB", fewer]);
 }
 
@@ -227,7 +227,7 @@ fn bad_data_is_3_and_names_the_place() {
     let sandbox = Sandbox::with_model();
     sandbox.write("ragged.csv", "a,b,class\n1,2,x\n3,4\n5,6,y\n");
     let run = sandbox.svml(&["train", "ragged.csv", "-o", "x"]).code(3);
-    one_sentence(&run, &["ragged.csv: line 3:", "2 cells found where 3", "--delimiter"]);
+    one_sentence(&run, &["ragged.csv: line 3:", "found 2 cells, but expected 3", "--delimiter"]);
 
     sandbox.write("twice.csv", "a,a,class\n1,2,x\n3,4,y\n");
     let run = sandbox.svml(&["train", "twice.csv", "-o", "x"]).code(3);
@@ -268,7 +268,7 @@ fn bad_data_is_3_and_names_the_place() {
 
     sandbox.write("no-class.csv", "x1,x2,x3,x4,x5,x6,x7,x8,x9,x10\n1,2,3,4,5,6,7,8,9,10\n");
     let run = sandbox.svml(&["evaluate", "m.svml", "no-class.csv"]).code(3);
-    one_sentence(&run, &["no-class.csv", "add the column of classes"]);
+    one_sentence(&run, &["no-class.csv", "add the target column"]);
 
     std::fs::write(sandbox.path("latin1.csv"), b"a,class\n1,caf\xe9\n").unwrap();
     one_sentence(&sandbox.svml(&["train", "latin1.csv", "-o", "x"]).code(3), &["line 2", "UTF-8"]);
@@ -294,19 +294,22 @@ fn a_class_that_is_called_missing_is_3_and_says_why() {
     let sandbox = Sandbox::new();
     sandbox.write("t.csv", "a,class\n1,x\n2,NA\n3,x\n4,NA\n");
     let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(3);
-    one_sentence(&run, &["line 3", "'NA', which cannot be the name of a class", "--missing drop"]);
+    one_sentence(
+        &run,
+        &["line 3", "'NA' counts as missing and cannot be the name of a class", "--missing drop"],
+    );
     sandbox.write("one.csv", "a,class\n1,x\n");
     let run = sandbox.svml(&["train", "one.csv", "-o", "m"]).code(3);
-    assert!(run.err.contains("one.csv: 1 row, 1 feature column of numbers"), "{}", run.err);
+    assert!(run.err.contains("one.csv: 1 row, 1 feature column, all numeric"), "{}", run.err);
 }
 
 #[test]
 fn what_is_not_there_is_1() {
     let sandbox = Sandbox::with_model();
     for (args, part) in [
-        (&["train", "no.csv", "-o", "x"][..], "no.csv: there is no such file"),
+        (&["train", "no.csv", "-o", "x"][..], "no.csv: no such file"),
         (&["train", ".", "-o", "x"], "this is a folder"),
-        (&["show", "no.svml"], "no.svml: there is no such file"),
+        (&["show", "no.svml"], "no.svml: no such file"),
         (&["train", "train.csv", "-o", "no/folder/m"], "there is no folder no/folder"),
         (&["predict", "m.svml", "train.csv", "-o", "."], "this is a folder"),
         (&["demo", "--out", "train.csv"], "train.csv"),
@@ -409,9 +412,9 @@ fn what_cannot_be_written_is_found_out_first() {
     symlink("loop", sandbox.path("loop")).unwrap();
     for (output, part) in [
         ("m.svml", "the file is read-only"),
-        ("dangling", "a link to nothing, which is not there"),
+        ("dangling", "a link to nothing, which does not exist"),
         ("loop", "symbolic links"),
-        ("no/x", "there is no folder no; make it first"),
+        ("no/x", "there is no folder no; create it first"),
         ("/proc/self/x", "/proc/self"),
     ] {
         let run = sandbox.svml(&["train", "absent.csv", "-o", output]).code(1);
@@ -520,7 +523,9 @@ fn a_disk_that_fills_up_keeps_the_old_file() {
         run => run.ok(),
     };
     match run {
-        Some(run) => one_sentence(&run.code(1), &["disk/m.svml", "no space left", "still there"]),
+        Some(run) => {
+            one_sentence(&run.code(1), &["disk/m.svml", "no space left", "was not changed"])
+        }
         #[allow(clippy::print_stderr)]
         None => eprintln!("skipped: a small disk cannot be made here"),
     }
@@ -531,7 +536,7 @@ fn a_disk_that_fills_up_keeps_the_old_file() {
 fn a_full_disk_is_1() {
     let sandbox = Sandbox::with_model();
     let run = sandbox.svml(&["predict", "m.svml", "train.csv", "-o", "/dev/full"]).code(1);
-    one_sentence(&run, &["/dev/full", "no space left", "make room"]);
+    one_sentence(&run, &["/dev/full", "no space left", "free some space"]);
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output =
         sandbox.command(&["predict", "m.svml", "train.csv"]).stdout(full).output().unwrap();

@@ -165,7 +165,7 @@ fn an_altered_answer_is_not_kept() {
     let sandbox = Sandbox::new();
     let server = serve(|_, from| all(b"30,64,1,1\n30,62,3,1\n", from));
     let run = fetch(&sandbox, &server.address, &["haber"]).code(1);
-    assert!(run.err.contains("sha256") && run.err.contains("nothing was kept"), "{}", run.err);
+    assert!(run.err.contains("sha256") && run.err.contains("nothing was saved"), "{}", run.err);
     assert!(run.err.contains("b4b7a32586a5668f9f4d6dc8be9d1bc8cd4822523affb1f6b5bfc350681ef3e2"));
     assert_eq!(std::fs::read_dir(sandbox.path("d/haber")).unwrap().count(), 0);
     // Nor is a file that is there replaced.
@@ -183,9 +183,9 @@ fn a_packed_file_is_unpacked_and_checked() {
     // It unpacks, and is then found to be another file: the sum is that of the unpacked text.
     let run = fetch(&sandbox, &server.address, &["page"]).code(1);
     assert!(run.err.contains("its sha256 is"), "{}", run.err);
-    let server = serve(|_, from| all(b"not packed", from));
+    let server = serve(|_, from| all(b"not compressed", from));
     let run = fetch(&sandbox, &server.address, &["page"]).code(1);
-    assert!(run.err.contains("not packed by compress"), "{}", run.err);
+    assert!(run.err.contains("not compressed by compress"), "{}", run.err);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_server_that_sends_without_end_is_left() {
             body: vec![b'1'; 10_000_000],
         });
         let run = fetch(&sandbox, &server.address, &["haber"]).code(1);
-        assert!(run.err.contains("sends more than 71742 bytes"), "{}", run.err);
+        assert!(run.err.contains("sent more than 71742 bytes"), "{}", run.err);
         assert_eq!(std::fs::read_dir(sandbox.path("d/haber")).unwrap().count(), 0);
     }
 }

@@ -242,7 +242,7 @@ fn other_forms_have_no_range_file() {
     assert!(sandbox.read("l.range").starts_with("x\n-1 1\n1 "));
     sandbox.svml(&["train", "heart", "-o", "m", "--form", "rank=2"]).code(0);
     let run = sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "l"]).code(0);
-    assert!(run.err.contains("svm-scale, which knows one scale for each feature"), "{}", run.err);
+    assert!(run.err.contains("it knows only one scale per feature"), "{}", run.err);
     assert!(run.err.contains("svml transform m DATA -o ROWS"), "{}", run.err);
     assert!(run.err.contains("l.range belongs to another model"), "{}", run.err);
     let run = sandbox.svml(&["export", "m", "--to", "libsvm", "-o", "other"]).code(0);
@@ -343,10 +343,10 @@ fn options_that_cannot_be_honoured_fail_loudly() {
     for (args, part) in [
         (&["-s", "1"][..], "only -s 0"),
         (&["-t", "0"], "only -t 2"),
-        (&["-d", "3"], "-d belongs"),
-        (&["-r", "1"], "-r belongs"),
-        (&["-n", "0.5"], "-n belongs"),
-        (&["-p", "0.1"], "-p belongs"),
+        (&["-d", "3"], "-d is for kernels"),
+        (&["-r", "1"], "-r is for kernels"),
+        (&["-n", "0.5"], "-n is for kernels"),
+        (&["-p", "0.1"], "-p is for kernels"),
         (&["-e", "1e-12"], "1e-8"),
         (&["-c", "0"], "positive"),
         (&["-c", "1e9"], "-c 1000000000 is not allowed: it must be between"),

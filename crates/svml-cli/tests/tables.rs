@@ -50,9 +50,9 @@ fn shown(sandbox: &Sandbox) -> Value {
 #[test]
 fn identifiers_are_named_and_left_out() {
     let (sandbox, err) = trained(&[]);
-    let warning = "warning: left out as identifiers, which say nothing about new rows: PassengerId (it numbers the \
-                   rows), Name, Ticket (their texts are different in almost every row), When (it holds dates); \
-                   --use COLS uses columns all the same";
+    let warning = "warning: columns left out because they look like identifiers, which say nothing about new rows: PassengerId (it numbers the \
+                   rows), Name, Ticket (their text differs in almost every row), When (it holds dates); \
+                   to use such columns anyway, name them with --use COLS";
     assert_eq!(err.matches("left out as").count(), 1, "{err}");
     assert!(err.contains(warning), "{err}");
     assert!(err.contains("600 rows, 3 feature columns (2 of numbers, 1 of categories)"), "{err}");
@@ -66,8 +66,8 @@ fn identifiers_are_named_and_left_out() {
         .collect();
     assert_eq!(reasons, ["row_number", "unique", "unique", "date"]);
     let text = sandbox.svml(&["show", "m"]).code(0).out;
-    let line = "Left out         PassengerId (it numbers the rows), Name (its text is different in almost every row), \
-                Ticket (its text is different in almost every row), When (it holds dates)\n";
+    let line = "Left out         PassengerId (it numbers the rows), Name (its text differs in almost every row), \
+                Ticket (its text differs in almost every row), When (it holds dates)\n";
     assert!(text.contains(line), "{text}");
     assert!(text.contains("Relevance of the columns") && !text.contains("Sex=female"), "{text}");
     let features = sandbox.svml(&["show", "m", "--features"]).code(0).out;
@@ -99,7 +99,7 @@ fn columns_are_left_out_and_used_as_asked() {
         names
     };
     let (sandbox, err) = trained(&["--drop", "Fare,2"]);
-    assert!(err.contains("  left out as asked: Name, Fare\n"), "{err}");
+    assert!(err.contains("  left out as requested: Name, Fare\n"), "{err}");
     assert!(err.contains("PassengerId (it numbers the rows), Ticket (its text"), "{err}");
     assert_eq!(names(&sandbox), ["Age", "Sex"]);
     sandbox.write("few.csv", "Sex,Age\nmale,30\n");
@@ -118,7 +118,7 @@ fn columns_are_left_out_and_used_as_asked() {
         run.err
     );
     let run = sandbox.svml(&["train", "train.csv", "-o", "x", "--drop", "Survived"]).code(2);
-    assert!(run.err.contains("another column than that of the classes"), "{}", run.err);
+    assert!(run.err.contains("a column other than the target column"), "{}", run.err);
     let run = sandbox.svml(&["train", "train.csv", "-o", "x", "--drop", "Sex,Age,Fare"]).code(3);
     assert!(run.err.contains("nothing to learn from") && run.err.contains("--use"), "{}", run.err);
     let args =
@@ -133,9 +133,9 @@ fn rows_unlike_those_of_training_are_reported() {
     let rows = "1,A,T1,2026-01-01,30,20.5,male\n2,B,T2,never,900,20.5,robot\n3,C,T3,?,-90,?,cyborg\n4,D,?,?,30,3,?\n";
     sandbox.write("odd.csv", &format!("{}{rows}", HEADER.replace(",Survived", "")));
     let notes = "note: Age: 2 rows are far outside the range of the training data, 1 to 71, such as 900\n\
-                 note: Fare: 1 row has no value, which was filled\n\
-                 note: Sex: 2 rows have a category that was not in the training data, such as 'robot'\n\
-                 note: Sex: 1 row has no value, which was filled\n";
+                 note: Fare: 1 row has a missing value, which was imputed\n\
+                 note: Sex: 2 rows have a category that is not in the training data, such as 'robot'\n\
+                 note: Sex: 1 row has a missing value, which was imputed\n";
     for command in ["predict", "transform"] {
         let run = sandbox.svml(&[command, "m", "odd.csv"]).code(0);
         assert_eq!(run.err, notes);
@@ -143,7 +143,7 @@ fn rows_unlike_those_of_training_are_reported() {
         assert_eq!(sandbox.svml(&[command, "m", "odd.csv", "--quiet"]).code(0).err, "");
         let strict = sandbox.svml(&[command, "m", "odd.csv", "--strict"]).code(3);
         let message = "svml: odd.csv: Age: 2 rows are far outside the range of the training data, 1 to 71, such as \
-                       900; and 3 more like that; correct the data, or leave out --strict\n";
+                       900; and 3 more; correct the data, or leave out --strict\n";
         assert_eq!(strict.err, message);
         assert_eq!(strict.out, "");
     }
@@ -181,7 +181,7 @@ fn columns_are_carried_along() {
     sandbox.write("t.txt", "1 1:2 2:3\n-1 1:1\n1 1:3\n-1 1:0 2:1\n");
     sandbox.svml(&["train", "t.txt", "-o", "sparse", "--method", "knn:k=1"]).code(0);
     let run = sandbox.svml(&["predict", "sparse", "t.txt", "--keep", "1"]).code(2);
-    assert!(run.err.contains("a table of cells (CSV)"), "{}", run.err);
+    assert!(run.err.contains("a column of a CSV table"), "{}", run.err);
 }
 
 /// Public tables have no identifiers, and none is found in them.
@@ -239,8 +239,8 @@ fn an_open_quote_is_named_by_its_line_and_swallows_nothing() {
     for (row, words) in [
         ("1,2,\"p", "t.csv: line 31: the quote of the cell '\"p\u{fffd}"),
         ("1,\"2,p", "t.csv: line 31: the quote of the cell '\"2,p\u{fffd}"),
-        ("\"1\"2,2,p", "t.csv: line 31: the cell '\"1\"2' goes on after its closing quote"),
-        ("\"1\" \"2\",2,p", "t.csv: line 31: the cell '\"1\" \"2\"' goes on"),
+        ("\"1\"2,2,p", "t.csv: line 31: the cell '\"1\"2' continues after its closing quote"),
+        ("\"1\" \"2\",2,p", "t.csv: line 31: the cell '\"1\" \"2\"' continues"),
     ] {
         let err = said_of(&forty(&[(29, row)]), &[], 3);
         assert!(err.contains(words), "{row}: {err}");
@@ -271,7 +271,7 @@ fn columns_of_numbers_that_are_not_read_as_such_are_named() {
     let price = |i: usize| format!("${}", i % 29);
     let err = said_of(&table(&price, ","), &[], 0);
     let words = "warning: column a was read as text, although its cells look like numbers with a comma, a sign or a \
-                 unit, the first '$0' in line 2; if it should be numbers, write all of them like 1234.5";
+                 unit, the first being '$0' in line 2; if the column should be numeric, write all numbers like 1234.5";
     assert!(err.contains(words), "{err}");
     let thousands =
         |i: usize| if i < 30 { format!("{}", 970 + i) } else { format!("1,{:03}", i - 30) };
@@ -295,7 +295,7 @@ fn what_was_missing_is_counted() {
         "{err}"
     );
     let err = said_of(&table, &["--missing", "impute"], 0);
-    assert!(err.contains("  missing values, which are filled, in column a (12), b (4)\n"), "{err}");
+    assert!(err.contains("  missing values imputed in columns a (12), b (4)\n"), "{err}");
     assert!(!said_of(&forty(&[]), &["--missing", "impute"], 0).contains("missing"));
 }
 
@@ -350,12 +350,15 @@ fn libsvm_files_that_are_not_quite_so_are_refused_as_such() {
         (0..40).map(|i| format!("{} 1:{}.5 2:-{i}\n", label(i), i % 7)).collect()
     };
     for (text, words) in [
-        (file(|i| format!("{} qid:{}", i % 2, i / 5)), "line 1: 'qid:0': queries are for ranking"),
         (
-            file(|i| ["p", "n"][i % 2].to_owned()),
-            "line 1: 'p' found where a number, the class label",
+            file(|i| format!("{} qid:{}", i % 2, i / 5)),
+            "line 1: 'qid:0': query identifiers are only used for ranking",
         ),
-        (file(|i| format!("{},{}", i % 2, i % 3)), "line 1: '0,0' found where a number"),
+        (file(|i| ["p", "n"][i % 2].to_owned()), "line 1: found 'p', but a numeric class label"),
+        (
+            file(|i| format!("{},{}", i % 2, i % 3)),
+            "line 1: found '0,0', but a numeric class label",
+        ),
     ] {
         let err = said_of(&text, &[], 3);
         assert!(err.contains(words), "{err}");
@@ -366,7 +369,9 @@ fn libsvm_files_that_are_not_quite_so_are_refused_as_such() {
 fn advice_helps() {
     let err = said_of(&forty(&[]).replace(',', "|"), &[], 3);
     assert!(
-        err.contains("comma, semicolon, tab or spaces; replace any other by one of these"),
+        err.contains(
+            "comma, semicolon, tab or spaces; replace any other delimiter with one of these"
+        ),
         "{err}"
     );
     let err = said_of(&forty(&[]), &["--target", "-1"], 3);
@@ -376,7 +381,7 @@ fn advice_helps() {
     sandbox.write("t.csv", &few);
     let grid = ["train", "t.csv", "-o", "m", "--method", "euclidean"];
     let err = sandbox.svml(&grid).code(3).err;
-    let words = "t.csv: cross-validation with 5 folds needs at least 5 rows, and there are 4; add rows, or use fewer folds by --set folds=2";
+    let words = "t.csv: cross-validation with 5 folds needs at least 5 rows, but there are 4; add rows, or use fewer folds, as in --set folds=2";
     assert!(err.contains(words), "{err}");
     sandbox.svml(&[&grid[..], &["--set", "folds=2"]].concat()).code(0);
     let err = sandbox.svml(&["train", "t.csv", "-o", "m", "--form", "nonsense"]).code(2).err;
@@ -384,7 +389,7 @@ fn advice_helps() {
     let err = said_of(&forty(&[(3, "1e309,1,p")]), &[], 3);
     assert!(
         err.contains(
-            "line 5, column a: inf is outside the range that is accepted, +-1e300 (a number beyond"
+            "line 5, column a: inf is outside the accepted range, +-1e300 (a number beyond"
         ),
         "{err}"
     );
@@ -396,5 +401,5 @@ fn advice_helps() {
     sandbox.write("new.csv", "a,b\n1,x\n");
     sandbox.svml(&["train", "t.csv", "-o", "m", "--form", "sphere"]).code(0);
     let err = sandbox.svml(&["predict", "m", "new.csv"]).code(3).err;
-    assert!(err.ends_with("but the column held numbers in training; correct the cell\n"), "{err}");
+    assert!(err.ends_with("but the column was numeric in training; correct the cell\n"), "{err}");
 }

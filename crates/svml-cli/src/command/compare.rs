@@ -40,14 +40,14 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
     words::warn_identifiers(data.schema(), console);
     if data.rows() < 10 {
         return Err(Failure::Data(format!(
-            "{}: {} rows are too few to be split; at least 10 are needed",
+            "{}: {} rows are too few to split; at least 10 are needed",
             training.name,
             data.rows()
         )));
     }
     if data.groups().is_some_and(|groups| groups.iter().all(|group| *group == groups[0])) {
         return Err(Failure::Data(format!(
-            "{}: all rows belong to one group, so that they cannot be split; at least two groups are needed",
+            "{}: all rows belong to one group, so they cannot be split; at least two groups are needed",
             training.name
         )));
     }
@@ -108,7 +108,7 @@ pub fn methods(args: &Compare) -> Result<Vec<MethodArg>, Failure> {
     let no_classifier = methods.iter().find(|asked| matches!(asked.method, Method::Metric(_)));
     if let Some(asked) = no_classifier {
         return Err(Failure::Usage(format!(
-            "--methods {}: a metric alone cannot classify, so that it has no error to compare; leave out +none",
+            "--methods {}: a metric alone cannot classify, so it has no error to compare; leave out +none",
             asked.text
         )));
     }
@@ -209,7 +209,7 @@ fn heading(name: &str, data: &Dataset, splits: usize) -> String {
         None => ("", String::new()),
     };
     format!(
-        "{name}: {} rows, {} features, {} classes; {splits} random splits{by}, {about}{train} rows to train on, {} to test on\n\n",
+        "{name}: {} rows, {} features, {} classes; {splits} random splits{by}, {about}{train} rows for training, {} for testing\n\n",
         data.rows(),
         data.columns(),
         data.classes().len(),
@@ -248,12 +248,12 @@ fn table(results: &[Results], measure: Measure) -> String {
     }
     let better = if measure.is_better_larger() { "positive" } else { "negative" };
     text.push_str(&format!(
-        "\n+- is one standard error. Differences are paired by split; a {better} one is better.\n"
+        "\n+- is one standard error. Differences are paired by split; {better} is better.\n"
     ));
     let (all, used) = (results[0].measures.len(), values(results, &results[0], measure).len());
     if used < all {
         text.push_str(&format!(
-            "{} of the {all} splits have no {}, because their test rows are of one class.\n",
+            "{} of the {all} splits have no {}, because all their test rows belong to one class.\n",
             all - used,
             measure.title()
         ));

@@ -57,8 +57,8 @@ fn fetch_all(sets: &[&UciSet], folder: &Path, console: &Console) -> Outcome {
 /// Says how to get them without this program.
 #[cfg(not(feature = "fetch"))]
 fn fetch_all(sets: &[&UciSet], folder: &Path, _: &Console) -> Outcome {
-    let mut text = "this svml was built without downloads; build it with --features fetch, take one that was released, or \
-                    put the files there yourself:"
+    let mut text = "this svml was built without download support; build it with --features fetch, use a released build, or \
+                    download the files yourself:"
         .to_owned();
     for set in sets {
         let _ = write!(
@@ -101,7 +101,7 @@ fn list(folder: &Path) -> String {
     }
     let _ = writeln!(
         text,
-        "\nFolder: {}\nGet them with svml data fetch NAME; use them as uci:NAME.",
+        "\nFolder: {}\nDownload one with svml data fetch NAME; use it as uci:NAME.",
         folder.display()
     );
     text

@@ -31,19 +31,19 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
     let train = &generated.data;
     let test = Generator { rows: TEST_ROWS, seed: 1, ..generator }.generate().map_err(failed)?.data;
     console::print(&format!(
-        "The data: {} rows with {} features, made up so that the answer is known. Whether a row is inside or\n\
-         outside of a circle in 2 hidden directions is its class; the other 8 directions are noise, and all\n\
-         10 are mixed together, so that no single feature tells the class. 5 % of the labels are wrong on\n\
-         purpose: no method can have a lower error.\n\n",
+        "The data: {} rows with {} features, generated so that the answer is known. The class of a row says\n\
+         whether it lies inside or outside a circle in 2 hidden directions; the other 8 directions are noise,\n\
+         and all 10 are mixed together, so no single feature reveals the class. 5 % of the labels are wrong\n\
+         on purpose, so no method can have a lower error.\n\n",
         train.rows(),
         train.columns()
     ))?;
-    console.note("the usual way: 5-fold cross-validation over 20 settings of width and C ...");
+    console.note("usual: 5-fold cross-validation over 20 settings of width and C ...");
     let started = Instant::now();
     let grid = Model::fit(train, GridSearch::default()).map_err(failed)?;
     let grid_seconds = started.elapsed().as_secs_f64();
     console.note(
-        "svml: SVMs that learn their own metric and C, of several kinds, compared on rows that they have not seen ...",
+        "svml: several kinds of SVMs that learn their own metric and C, compared on held-out rows ...",
     );
     let started = Instant::now();
     let model = Model::fit(train, Svml::default()).map_err(failed)?;
@@ -54,7 +54,7 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
         "method", "test error", "hidden directions", "seconds"
     );
     let learned = match model.members() {
-        [only] => format!("svml: metric learned, {}", only.metric().form()),
+        [only] => format!("svml: learned metric, {}", only.metric().form()),
         members => format!("svml: mean of {} SVMs", members.len()),
     };
     for (name, model, seconds) in [
@@ -72,16 +72,16 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
     }
     let _ = write!(
         text,
-        "\nThe error is that on {TEST_ROWS} further rows. The usual SVM treats all directions alike, so it finds\n\
-         the 2 hidden ones no better than chance, 20 %. The learned metric stretches space along them and\n\
-         shrinks it along the noise: that is why it errs less.\n"
+        "\nThe test error is measured on {TEST_ROWS} further rows. The usual SVM treats all directions alike, so it\n\
+         finds the 2 hidden ones no better than chance, 20 %. The learned metric stretches space along them\n\
+         and shrinks it along the noise: that is why its error is lower.\n"
     );
     if let Some(honest) = model.report().honest {
         let _ = writeln!(
             text,
-            "From its {ROWS} rows alone svml expected {:.1} % +- {:.1} %, the error on rows that were not used to learn\n\
-             (cross-fitted): one half of the rows is learned from to classify the other. Half of them teach less\n\
-             than all, so this is a little more than it comes to.",
+            "From the {ROWS} training rows alone, svml estimated an error of {:.1} % +- {:.1} % by cross-fitting: it\n\
+             learned from each half of the rows and classified the other half. Half of the rows teach less than\n\
+             all of them, so this estimate tends to be a little too high.",
             100.0 * honest.error,
             100.0 * honest.standard_error
         );
@@ -102,9 +102,9 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
             .map_err(failed)
     };
     let learned = map(&model, "The hidden circle, found by the learned metric")?;
-    let usual = map(&grid, "The same rows as the distances of the usual SVM see them")?;
+    let usual = map(&grid, "The same rows as seen by the distances of the usual SVM")?;
     let matrix = MetricMatrix::new(&model).draw("The learned metric M = L'L");
-    let relevance = Relevance::new(&model).draw("How much each feature counts");
+    let relevance = Relevance::new(&model).draw("How much each feature matters");
     let trace = Trace::new(&model).map(|trace| trace.draw("Learning, step by step"));
     let picture = |name: &str, picture: &Picture| files::write_picture(picture, false, &file(name));
     picture("map.svg", &learned)?;
@@ -117,7 +117,7 @@ pub fn run(args: &Demo, console: &Console) -> Outcome {
     let folder = out.display();
     console::print(&format!(
         "Written to {folder}: map.svg and map-usual.svg (compare them), metric.svg, relevance.svg,\n\
-         trace.svg, train.csv, test.csv and model.svml. Go on with\n\
+         trace.svg, train.csv, test.csv and model.svml. Continue with\n\
          \x20 svml show {folder}/model.svml\n\
          \x20 svml evaluate {folder}/model.svml {folder}/test.csv\n\
          \x20 svml train YOUR_TABLE.csv -o your.svml\n"

@@ -58,10 +58,10 @@ fn warn_unknown(model: &Model, labels: &[String], console: &Console) {
     if let (count @ 1.., all) = (unknown.len(), labels.len()) {
         let more = if classes.len() > NAMED { ", ..." } else { "" };
         classes.truncate(NAMED);
-        let (are, they) =
-            if count == 1 { ("row is", "it counts") } else { ("rows are", "they count") };
+        let (have, they) =
+            if count == 1 { ("row has", "it counts") } else { ("rows have", "they count") };
         console.warn(&format!(
-            "{count} of {all} {are} of a class that the model does not know ({}{more}): {they} as wrong, with a probability of almost 0",
+            "{count} of {all} {have} a class that the model does not know ({}{more}): {they} as misclassified, with a probability of almost 0",
             classes.join(", ")
         ));
     }
@@ -72,11 +72,11 @@ fn said(model: &Model, threshold: Threshold, goal: Option<Goal>) -> String {
     let Threshold { class, at } = threshold;
     let [class, other] = [class, 1 - class].map(|class| words::name(&model.classes()[class]));
     let rule =
-        format!("{class} is predicted where its probability is at least {at}, {other} elsewhere.");
+        format!("{class} is predicted if its probability is at least {at}, otherwise {other}.");
     match goal {
         None => format!("{rule}\n\n"),
         Some(Goal::Cost { .. }) => format!(
-            "{rule}\nThe threshold follows from the costs, FP / (FP + FN); these rows did not choose it.\n\n"
+            "{rule}\nThe threshold follows from the costs, FP / (FP + FN); it was not chosen on these rows.\n\n"
         ),
         Some(goal) => {
             let name = match goal {
@@ -85,8 +85,8 @@ fn said(model: &Model, threshold: Threshold, goal: Option<Goal>) -> String {
                 _ => "MCC",
             };
             format!(
-                "{rule}\nThis threshold has the best {name} on these rows. It was chosen on them, so that what follows is too \
-                 good:\nto report how well it does, give --threshold {at} with rows that did not choose it.\n\n"
+                "{rule}\nThis threshold has the best {name} on these rows. It was chosen on them, so the results below are too \
+                 good:\nto measure its performance, use --threshold {at} with rows on which it was not chosen.\n\n"
             )
         }
     }

@@ -23,7 +23,7 @@ pub fn run(args: &Explain, console: &Console) -> Outcome {
     let picture = files::is_png(&args.output).ok();
     if picture.is_some() && args.row.is_none() {
         return Err(Failure::Usage(format!(
-            "-o {}: a picture shows one row: say which with --row N",
+            "-o {}: a plot shows a single row; choose it with --row N",
             args.output
         )));
     }
@@ -36,7 +36,7 @@ pub fn run(args: &Explain, console: &Console) -> Outcome {
     let row_of = |name: &str, number: usize| match number {
         1.. if number <= x.rows() => Ok(x.row(number - 1).to_vec()),
         _ => Err(Failure::Usage(format!(
-            "{name} {number}: {} has rows 1 to {}",
+            "{name} {number}: there is no such row; {} has rows 1 to {}",
             rows.name,
             x.rows()
         ))),
@@ -57,7 +57,7 @@ pub fn run(args: &Explain, console: &Console) -> Outcome {
     if let Some(png) = picture {
         let title = format!("Row {number} of {}", rows.name);
         files::write_picture(&figure.draw(&title), png, &args.output)?;
-        console.note(&format!("the picture is in {}", args.output));
+        console.note(&format!("the plot is in {}", args.output));
         return Ok(());
     }
     let alike = match model.keeps_rows() {
@@ -152,9 +152,9 @@ impl Page<'_> {
             None => "the mean of the training rows".to_owned(),
         };
         let mut text = format!(
-            "Row {}: {decided}, with a probability of {}.\n\
-             Compared with {reference}, whose decision value is {:+.3} ({}), this row has {:+.3}.\n\
-             Positive contributions speak for {second}, negative ones for {first}.\n\n",
+            "Row {}: {decided}, with probability {}.\n\
+             Compared with {reference} (decision value {:+.3}, {}), this row has the decision value {:+.3}.\n\
+             Positive contributions favour {second}, negative ones {first}.\n\n",
             self.number,
             percent(sure),
             figure.base,
@@ -190,7 +190,7 @@ impl Page<'_> {
         let _ = writeln!(text, "  {:names$}  {:values$}  {:+8.3}", "this row", "", figure.output);
         match alike {
             None => text.push_str(
-                "\nThe model holds no training rows; train with --keep-rows to see those most alike.\n",
+                "\nThe model does not keep its training rows; train with --keep-rows to see the most similar ones.\n",
             ),
             Some(alike) => text.push_str(&self.neighbours(alike, second)),
         }
@@ -202,7 +202,7 @@ impl Page<'_> {
         let classes: Vec<String> = alike.iter().map(class).collect();
         let widest = classes.iter().map(|class| class.chars().count()).max().unwrap_or(0).max(5);
         let mut text = format!(
-            "\nTraining rows most alike in the learned metric, and how they pull the decision value (up: towards {second}):\n\
+            "\nMost similar training rows in the learned metric, and their pull on the decision value (positive: towards {second}):\n\
              {:>8}  {:widest$}  {:>9}  {:>8}\n",
             "row", "class", "distance", "pull"
         );

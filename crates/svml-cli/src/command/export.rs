@@ -14,12 +14,12 @@ use crate::words;
 pub fn run(args: &Export, console: &Console) -> Outcome {
     if args.columns && args.to != Target::Onnx {
         return Err(Failure::Usage(
-            "--columns is for --to onnx; the others take rows as their files say".to_owned(),
+            "--columns works only with --to onnx; the other formats take rows as described in the exported files".to_owned(),
         ));
     }
     if args.transform && args.to == Target::Libsvm {
         return Err(Failure::Usage(
-            "--transform is not for --to libsvm, whose files have no map; svml transform maps rows"
+            "--transform does not work with --to libsvm, whose files hold no map; use svml transform to map rows"
                 .to_owned(),
         ));
     }
@@ -43,11 +43,11 @@ pub fn run(args: &Export, console: &Console) -> Outcome {
     let mut columns = model.schema().columns().iter();
     if !texts && columns.any(|column| !column.kind.levels().is_empty()) {
         let way_out = match args.to {
-            Target::Onnx => "; with --columns it takes their texts",
+            Target::Onnx => "; with --columns it takes strings",
             _ => "",
         };
         console.note(&format!(
-            "the model has categories, which it takes as numbers, by the features that the file names{way_out}"
+            "the model has categories; the exported file takes them as numbers, encoded as the features named in the file{way_out}"
         ));
     }
     Ok(())
@@ -59,7 +59,7 @@ fn libsvm(args: &Export, model: &Model, console: &Console) -> Outcome {
     words::note_libsvm_labels(model, console);
     if model.classes().len() > 2 {
         console.note(
-            "the file has no probabilities: for more than two classes LIBSVM computes them in another way",
+            "the file has no probabilities: for more than two classes, LIBSVM computes them differently",
         );
     }
     let text = exported.text.as_bytes();
@@ -81,7 +81,7 @@ fn libsvm(args: &Export, model: &Model, console: &Console) -> Outcome {
             files::write(&args.output, text)?;
             let form = model.metric().form();
             console.note(&format!(
-                "{mapped}; svm-scale, which knows one scale for each feature, cannot map them, because the metric is of the form {form}"
+                "{mapped}; svm-scale cannot map them, because it knows only one scale per feature and the metric has the form {form}"
             ));
             if names::path(&range).exists() {
                 console.note(&format!(

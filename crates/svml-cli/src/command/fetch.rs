@@ -22,11 +22,11 @@ pub fn fetch(set: &UciSet, folder: &Path, console: &Console) -> Outcome {
     let target = set.in_folder(folder);
     if target.is_file() {
         if is_tested(set, &target) {
-            console.note(&format!("{}: there already, {}", set.name, target.display()));
+            console.note(&format!("{}: already present, {}", set.name, target.display()));
             return Ok(());
         }
         return Err(Failure::Runtime(format!(
-            "{}: this file is not the one that was tested (its sha256 differs); it is left alone: move it away to fetch a fresh one",
+            "{}: this file differs from the tested one (its sha256 is different) and was left unchanged; move it away to download it again",
             target.display()
         )));
     }
@@ -59,7 +59,7 @@ pub fn fetch(set: &UciSet, folder: &Path, console: &Console) -> Outcome {
         };
         if !resumed || attempt > 0 {
             return Err(Failure::Runtime(format!(
-                "{url}: this is not the file that was tested: {fault}; nothing was kept: try again later, or put the right file at {}",
+                "{url}: this is not the tested file: {fault}; nothing was saved; try again later, or put the right file at {}",
                 target.display()
             )));
         }
@@ -117,7 +117,7 @@ fn download(
         }
         status => {
             return Err(Failure::Runtime(format!(
-                "{url}: the server answers {status}; try again later"
+                "{url}: the server answered with status {status}; try again later"
             )));
         }
     }
@@ -127,7 +127,7 @@ fn download(
     let too_much = || {
         let _ = fs::remove_file(part);
         Failure::Runtime(format!(
-            "{url}: the server sends more than {most} bytes, and the file that was tested has {}; nothing was kept: try again later, or put the right file at {}",
+            "{url}: the server sent more than {most} bytes, but the tested file has {}; nothing was saved; try again later, or put the right file at {}",
             set.bytes,
             target.display()
         ))
@@ -163,7 +163,7 @@ fn download(
             return Err(too_much());
         }
         file.write_all(&chunk[..read])
-            .map_err(|e| Failure::io(part, &e, "make room and run the same command again"))?;
+            .map_err(|e| Failure::io(part, &e, "free some space and run the same command again"))?;
         received += read as u64;
         progress.at(received, total.saturating_sub(received), set.name);
     }
@@ -186,7 +186,7 @@ fn unreachable_server(set: &UciSet, url: &str, target: &Path, error: &ureq::Erro
         false => format!("{} cannot be reached ({why})", host.display()),
     };
     Failure::Runtime(format!(
-        "{trouble}; if this computer is offline, or someone is in between, fetch {url} elsewhere and put it at {}, sha256 {}",
+        "{trouble}; if this computer is offline, or the connection is intercepted, download {url} elsewhere and put it at {}, sha256 {}",
         target.display(),
         set.sha256[0]
     ))

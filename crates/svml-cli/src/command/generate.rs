@@ -23,7 +23,7 @@ pub fn man(folder: Option<&Path>) -> Outcome {
         let mut out = Vec::new();
         clap_mangen::Man::new(command)
             .render(&mut out)
-            .map_err(|e| Failure::Runtime(format!("the manual cannot be made: {e}")))?;
+            .map_err(|e| Failure::Runtime(format!("the manual pages cannot be generated: {e}")))?;
         return console::print_bytes(&out);
     };
     let failed = |e: std::io::Error| Failure::io(folder, &e, "choose another folder with --dir");
@@ -41,6 +41,6 @@ fn pages(command: &clap::Command, folder: &Path) -> Outcome {
     let page = clap_mangen::Man::new(command.clone());
     let mut text = Vec::new();
     page.render(&mut text)
-        .map_err(|e| Failure::Runtime(format!("the manual cannot be made: {e}")))?;
+        .map_err(|e| Failure::Runtime(format!("the manual pages cannot be generated: {e}")))?;
     files::write(&folder.join(page.get_filename()).to_string_lossy(), &text)
 }

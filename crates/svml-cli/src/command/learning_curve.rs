@@ -24,7 +24,7 @@ pub fn run(args: &LearningCurve, console: &Console) -> Outcome {
     let asked = method::chosen(args.method.as_ref(), &args.learning)?;
     if matches!(asked.method, Method::Metric(_)) {
         return Err(Failure::Usage(format!(
-            "--method {}: a metric alone cannot classify, so that it has no error; leave out +none",
+            "--method {}: a metric alone cannot classify, so it has no error; leave out +none",
             asked.text
         )));
     }
@@ -47,7 +47,7 @@ pub fn run(args: &LearningCurve, console: &Console) -> Outcome {
     drop(progress);
     let curve = found.map_err(|e| match e {
         Error::Interrupted => {
-            Failure::Interrupted("interrupted before two repetitions were done".to_owned())
+            Failure::Interrupted("interrupted before two repetitions were finished".to_owned())
         }
         Error::Parameter { .. } => Failure::parameter(&e),
         e => Failure::with_file(&training.name, e),
@@ -60,7 +60,7 @@ pub fn run(args: &LearningCurve, console: &Console) -> Outcome {
     if let Some((output, png)) = picture {
         let title = args.title.clone().unwrap_or_else(|| "Learning curve".to_owned());
         files::write_picture(&curve.draw(&title), png, output)?;
-        console.note(&format!("the picture is in {output}"));
+        console.note(&format!("the plot is in {output}"));
     }
     let done = curve.errors.first().map_or(0, Vec::len);
     match done < wanted {
@@ -74,13 +74,13 @@ pub fn run(args: &LearningCurve, console: &Console) -> Outcome {
 /// A line for each number of rows.
 fn table(method: &str, curve: &Curve) -> String {
     let repetitions = curve.errors.first().map_or(0, Vec::len);
-    let mut text = format!("{:>18}  {:>15}\n", "rows to learn from", "error, %");
+    let mut text = format!("{:>18}  {:>15}\n", "training rows", "error, %");
     for ((size, mean), s) in curve.sizes.iter().zip(&curve.mean).zip(&curve.standard_error) {
         let error = format!("{:.2} +- {:.2}", 100.0 * mean, 100.0 * s);
         text.push_str(&format!("{size:>18}  {error:>15}\n"));
     }
     text.push_str(&format!(
-        "\n{method}: error on {} rows that were held out, mean of {repetitions} repetitions; +- is one standard error.\n",
+        "\n{method}: error on {} held-out rows, mean of {repetitions} repetitions; +- is one standard error.\n",
         curve.held_out
     ));
     text

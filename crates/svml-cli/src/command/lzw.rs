@@ -10,11 +10,11 @@ const MOST: usize = 64 << 20;
 /// Unpacks a file; the error says what is wrong with it.
 pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
     let Some((&[a, b, flags], body)) = packed.split_first_chunk::<3>() else {
-        return Err("it is too short to be packed by compress".to_owned());
+        return Err("it is too short for a file compressed by compress".to_owned());
     };
     let most_bits = usize::from(flags & 0x1f);
     if [a, b] != MAGIC || !(9..=16).contains(&most_bits) {
-        return Err("it is not packed by compress".to_owned());
+        return Err("it was not compressed by compress".to_owned());
     }
     let clears = flags & 0x80 != 0;
     let mut codes = Codes { body, at: 0, section: 0, bits: 9 };

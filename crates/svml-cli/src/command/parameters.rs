@@ -37,8 +37,8 @@ fn as_text(method: &Method) -> String {
     }
     let learners: Vec<&str> = Method::learner_names().collect();
     let end = format!(
-        "Set a parameter by --set NAME=VALUE or within the method, as in svml:lambda=0.1. Methods are euclidean, knn, \
-         fixed and the learners {}; a learner can be followed by +svm, +knn or +none.",
+        "Set a parameter with --set NAME=VALUE or within the method, as in svml:lambda=0.1. The methods are euclidean, \
+         knn, fixed and the learners {}; a learner can be followed by +svm, +knn or +none.",
         learners.join(", ")
     );
     text.push('\n');

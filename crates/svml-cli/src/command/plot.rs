@@ -16,13 +16,13 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
     let has_class = matches!(args.kind, Kind::Reliability | Kind::Roc | Kind::PrecisionRecall);
     if args.class.is_some() && !has_class {
         return Err(Failure::Usage(
-            "--class goes with --kind reliability, roc or precision-recall; leave it out"
+            "--class works only with --kind reliability, roc or precision-recall; leave it out"
                 .to_owned(),
         ));
     }
     if args.features && args.kind != Kind::Relevance {
         return Err(Failure::Usage(
-            "--features goes with --kind relevance; leave it out".to_owned(),
+            "--features works only with --kind relevance; leave it out".to_owned(),
         ));
     }
     let data = args.data.as_deref().map(|data| ("DATA", data));
@@ -43,7 +43,7 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
     let rows = || -> Result<Rows, Failure> {
         let Some(data) = &args.data else {
             return Err(Failure::Usage(
-                "this picture shows rows: give a data file after the model".to_owned(),
+                "this kind of plot shows rows: give a data file after the model".to_owned(),
             ));
         };
         files::rows(&model, data, &args.reading, console)
@@ -59,7 +59,7 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
         Kind::Trace => {
             let trace = Trace::new(&model).ok_or_else(|| {
                 Failure::Data(format!(
-                    "{}: this model was not learned step by step, so there is no curve; draw another --kind",
+                    "{}: this model was not learned step by step, so it has no trace; choose another --kind",
                     args.model
                 ))
             })?;
@@ -93,6 +93,6 @@ pub fn run(args: &Plot, console: &Console) -> Outcome {
         }
     };
     files::write_picture(&picture, png, &args.output)?;
-    console.note(&format!("the picture is in {}", args.output));
+    console.note(&format!("the plot is in {}", args.output));
     Ok(())
 }

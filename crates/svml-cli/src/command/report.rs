@@ -20,11 +20,12 @@ pub fn run(args: &Report, console: &Console) -> Outcome {
         Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy().into_owned())
     };
     let title = args.title.clone();
-    let title = title
-        .unwrap_or_else(|| format!("How {} does on {}", name(&args.rows.model), name(&rows.name)));
+    let title = title.unwrap_or_else(|| {
+        format!("Performance of {} on {}", name(&args.rows.model), name(&rows.name))
+    });
     let page = svml_report::page(&model, &rows.rows.x, labels, &title)
         .map_err(|e| Failure::of_model(&args.rows.model, &rows.name, e))?;
     files::write(&args.output, page.as_bytes())?;
-    console.note(&format!("the page is in {}; open it in a browser", args.output));
+    console.note(&format!("the report is in {}; open it in a browser", args.output));
     Ok(())
 }

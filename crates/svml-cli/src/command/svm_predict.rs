@@ -12,8 +12,8 @@ use crate::words::accuracy;
 const HELP: &str = "\
 Usage: svml svm-predict [options] test_file model_file output_file
 
-LIBSVM's svm-predict for models of svml svm-train. Rows are mapped by model_file.svml first,
-which svml svm-train has written beside the model.
+LIBSVM's svm-predict for models of svml svm-train. Rows are first mapped by model_file.svml,
+which svml svm-train writes next to the model.
 
 Options:
 -b probability_estimates : 1 to write probabilities, if the model was trained with -b 1 (default 0)
@@ -38,12 +38,12 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
                 probabilities = value == "1";
                 at += 1;
             }
-            ("-b", _) => return Err(usage("-b needs 0 or 1")),
+            ("-b", _) => return Err(usage("-b must be 0 or 1")),
             _ => return Err(usage(&format!("{option} is not an option of svm-predict"))),
         }
     }
     let [test, model_file, output] = &args[at..] else {
-        return Err(usage("test_file model_file output_file are needed"));
+        return Err(usage("test_file, model_file and output_file are required"));
     };
     let map = files::map_file(model_file);
     let read =
@@ -61,7 +61,7 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
     }
     if probabilities && !text.contains("\nprobA ") {
         return Err(Failure::Data(format!(
-            "{model_file}: it has no probabilities; train with -b 1"
+            "{model_file}: the model has no probabilities; train with -b 1"
         )));
     }
     let options = ReadOptions { format: Some(Format::Libsvm), ..ReadOptions::default() };

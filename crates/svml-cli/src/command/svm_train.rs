@@ -15,9 +15,9 @@ use crate::words::{accuracy, digits};
 const HELP: &str = "\
 Usage: svml svm-train [options] training_set_file [model_file]
 
-LIBSVM's svm-train, with the metric and C learned. It writes model_file for svm-predict
-(default: the name of the training set followed by .model) and, beside it, model_file.svml,
-which maps rows. svml svm-predict maps rows by itself; for LIBSVM's own svm-predict map them by
+LIBSVM's svm-train, but the metric and C are learned. It writes model_file for svm-predict
+(default: the name of the training set followed by .model) and, next to it, model_file.svml,
+which maps rows. svml svm-predict maps rows itself; for LIBSVM's own svm-predict, map them with
 svml transform model_file.svml test -o test.z --output-format libsvm.
 
 Options:
@@ -25,17 +25,17 @@ Options:
 -t kernel_type : 2, radial basis function exp(-|L(x - z)|^2) (default 2; others are not supported)
 -c cost : C (default: learned with the metric; with -g, by 5-fold cross-validation)
 -g gamma : gamma of exp(-gamma |x - z|^2) on the features as they are (default: a diagonal L is learned
-    in its place, a weight for each feature)
+    instead, with a weight for each feature)
 -b probability_estimates : 1 to write probabilities, for two classes (default 0)
 -wi weight : C of class i is weight*C (default 1)
 -v n : n-fold cross-validation; prints the accuracy and writes nothing
 -q : quiet
 -m cachesize, -h shrinking : accepted without effect
--e epsilon : tolerance of the termination criterion (no effect: 1e-8 is always reached)
+-e epsilon : tolerance of the termination criterion (no effect: a tolerance of 1e-8 is always reached)
 
-A LIBSVM model is one SVM with this kernel, so one is learned here; svml train learns the mean of several
-with other kernels as well. The loss is the squared hinge, so a C is not LIBSVM's C. Not supported, and
-refused: -d, -r, -n, -p.
+A LIBSVM model is a single SVM with this kernel, so a single one is learned here; svml train learns the mean
+of several SVMs, also with other kernels. The loss is the squared hinge, so C is not comparable to LIBSVM's.
+The options -d, -r, -n and -p are not supported.
 ";
 
 /// What LIBSVM's options say.
@@ -61,13 +61,13 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
             ((*data).to_owned(), format!("{base}.model"))
         }
         [data, model] => ((*data).to_owned(), (*model).to_owned()),
-        _ => return Err(usage("training_set_file [model_file] are needed")),
+        _ => return Err(usage("training_set_file is required, optionally followed by model_file")),
     };
     let read = ReadOptions { format: Some(Format::Libsvm), ..ReadOptions::default() };
     let data = files::dataset(&data_file, &read, console)?.data;
     if options.probabilities && data.classes().len() > 2 {
         return Err(Failure::Usage(
-            "-b 1 is for two classes: for more LIBSVM computes probabilities in another way; use svml train and svml predict --probabilities"
+            "-b 1 works only with two classes: for more, LIBSVM computes probabilities differently; use svml train and svml predict --probabilities"
                 .to_owned(),
         ));
     }
@@ -107,7 +107,7 @@ pub fn run(args: &[String], console: &Console) -> Outcome {
     }
     let kept = match output == model_file {
         true => String::new(),
-        false => format!("; {model_file} is as it was"),
+        false => format!("; {model_file} is unchanged"),
     };
     match interrupted {
         true => Err(Failure::Interrupted(format!(
@@ -144,7 +144,7 @@ fn failed(file: &str, error: &Error) -> Failure {
     let option = match error {
         Error::Interrupted => {
             return Failure::Interrupted(
-                "interrupted before there was any result; nothing was written".to_owned(),
+                "interrupted before there was a result; nothing was written".to_owned(),
             );
         }
         Error::Parameter { name, .. } => match name.as_ref() {
@@ -161,7 +161,7 @@ fn failed(file: &str, error: &Error) -> Failure {
         _ => Failure::with_words(file, error, |remedy| {
             match remedy {
             Remedy::RaiseMemoryLimit => {
-                "use fewer rows, leave out -g, so that the kernel is learned, which needs no such matrix for many rows, or use svml train, which has the option --memory-limit"
+                "use fewer rows, leave out -g so that the kernel is learned, which does not need this matrix for many rows, or use svml train with --memory-limit"
                     .to_owned()
             }
             Remedy::LowerCost => "use a smaller C (-c)".to_owned(),
@@ -198,7 +198,7 @@ pub fn parse(args: &[String]) -> Result<(Options, Vec<&str>), Failure> {
                 .parse()
                 .ok()
                 .filter(fits)
-                .ok_or_else(|| usage(&format!("{option} {value}: a number is needed")))
+                .ok_or_else(|| usage(&format!("{option} {value}: it must be a number")))
         };
         let positive = || -> Result<f64, Failure> {
             let value = number()?;
@@ -213,7 +213,7 @@ pub fn parse(args: &[String]) -> Result<(Options, Vec<&str>), Failure> {
             false => Err(usage(&format!("{option} {value} is not supported: {why}"))),
         };
         match option.as_str() {
-            "-s" => only("0", "only -s 0, C-SVC, is")?,
+            "-s" => only("0", "only -s 0, C-SVC, is supported")?,
             "-t" => only("2", "only -t 2, the radial basis function, has a metric to learn")?,
             "-c" => options.cost = Some(positive()?),
             "-g" => options.gamma = Some(positive()?),
@@ -236,13 +236,13 @@ pub fn parse(args: &[String]) -> Result<(Options, Vec<&str>), Failure> {
             "-e" => {
                 if positive()? < 1e-8 {
                     return Err(usage(&format!(
-                        "-e {value} is not supported: at best 1e-8 is reached"
+                        "-e {value} is not supported: it must be at least 1e-8"
                     )));
                 }
             }
             "-d" | "-r" | "-n" | "-p" => {
                 return Err(usage(&format!(
-                    "{option} belongs to kernels or types that are not supported"
+                    "{option} is for kernels or SVM types that are not supported"
                 )));
             }
             _ => match option.strip_prefix("-w").filter(|label| !label.is_empty()) {

@@ -92,7 +92,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         let fitted = Model::fit_with(&training.data, &method.method, &mut run);
         if let Some(trouble) = run.checkpoint_trouble() {
             console.warn(&format!(
-                "the checkpoint could not be written any more ({trouble}); the fit went on without it"
+                "the checkpoint could no longer be written ({trouble}); the fit continued without it"
             ));
         }
         (fitted, run.is_cut_short())
@@ -102,7 +102,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         Err(Error::Interrupted) if console.is_interrupted() => {
             let kept = files::goes_on(args.checkpoint.as_deref());
             return Err(Failure::Interrupted(format!(
-                "interrupted before there was any result; nothing was written{kept}"
+                "interrupted before there was a result; nothing was written{kept}"
             )));
         }
         Err(error) => {
@@ -163,7 +163,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
             };
             let kept = match output == args.output {
                 true => String::new(),
-                false => format!("; {} is as it was", args.output),
+                false => format!("; {} is unchanged", args.output),
             };
             let more = files::goes_on(args.checkpoint.as_deref());
             Err(Failure::Interrupted(format!("interrupted: {of} is saved in {output}{kept}{more}")))
@@ -185,15 +185,15 @@ fn describe(training: &Training, console: &Console) {
         (words::counted(data.rows(), "row"), words::counted(used, "feature column"));
     let mut line = format!("{name}: {rows}, {features}");
     let _ = match (numbers, categories) {
-        (_, 0) => write!(line, " of numbers"),
-        (0, _) => write!(line, " of categories"),
-        _ => write!(line, " ({numbers} of numbers, {categories} of categories)"),
+        (_, 0) => write!(line, ", all numeric"),
+        (0, _) => write!(line, ", all categorical"),
+        _ => write!(line, " ({numbers} numeric, {categories} categorical)"),
     };
     let header = match (format, schema.named()) {
-        (Some(Format::Libsvm), _) => ", in the LIBSVM format",
-        (Some(Format::Npy), _) => ", an array of numpy: columns are named x1, x2, ...",
+        (Some(Format::Libsvm), _) => ", in LIBSVM format",
+        (Some(Format::Npy), _) => ", a NumPy array: columns are named x1, x2, ...",
         (None, _) => "",
-        (_, true) => ", names from the first row",
+        (_, true) => ", column names from the first row",
         (_, false) => ", no header: columns are named x1, x2, ...",
     };
     console.note(&format!("{line}{header}"));
@@ -201,22 +201,22 @@ fn describe(training: &Training, console: &Console) {
     for column in columns.iter().filter(|c| is_category(&c.kind)).take(LISTED) {
         let (levels, how) = match &column.kind {
             Kind::Codes { levels } => (levels, "codes"),
-            Kind::OneHot { levels } => (levels, "a column of 0 and 1 each"),
+            Kind::OneHot { levels } => (levels, "0/1 columns"),
             _ => continue,
         };
         let shown: Vec<String> = levels.iter().take(6).map(|level| words::name(level)).collect();
         let more = if levels.len() > shown.len() { ", ..." } else { "" };
         let count = levels.len();
         console.note(&format!(
-            "  {}: {count} categories as {how}: {}{more}",
+            "  {}: {count} categories encoded as {how}: {}{more}",
             words::name(&column.name),
             shown.join(", ")
         ));
     }
     if categories > LISTED {
         let more = categories - LISTED;
-        let more = words::counted(more, "more column");
-        console.note(&format!("  ... and {more} of categories"));
+        let more = words::counted(more, "more categorical column");
+        console.note(&format!("  ... and {more}"));
     }
     let asked: Vec<String> = (columns.iter())
         .filter(|column| column.left_out() == Some(LeftOut::Asked))
@@ -225,15 +225,16 @@ fn describe(training: &Training, console: &Console) {
         .collect();
     let more = columns.iter().filter(|c| c.left_out() == Some(LeftOut::Asked)).count();
     if more > 0 {
-        let more = if more > asked.len() { format!(", ... {more} in all") } else { String::new() };
-        console.note(&format!("  left out as asked: {}{more}", asked.join(", ")));
+        let more =
+            if more > asked.len() { format!(", ... {more} in total") } else { String::new() };
+        console.note(&format!("  left out as requested: {}{more}", asked.join(", ")));
     }
     let counts = data.class_counts();
     let classes: Vec<String> = (data.classes().iter().zip(&counts).take(LISTED))
         .map(|(class, count)| format!("{} ({count})", words::name(class)))
         .collect();
     let more = match data.classes().len() > LISTED {
-        true => format!(", ... {} in all", data.classes().len()),
+        true => format!(", ... {} in total", data.classes().len()),
         false => String::new(),
     };
     console.note(&format!(
@@ -244,22 +245,23 @@ fn describe(training: &Training, console: &Console) {
     if let (Some(column), Some(groups)) = (data.group_column(), data.groups()) {
         let count = groups.iter().max().map_or(0, |last| last + 1);
         let column = words::name(column);
-        console.note(&format!("  {count} groups in column {column}, which is no feature"));
+        console
+            .note(&format!("  {count} groups in column {column}, which is not used as a feature"));
     }
     note_gaps(gaps, data.rows(), console);
     words::warn_identifiers(schema, console);
     for suspect in suspects {
-        let are = if suspect.others == 1 { "is" } else { "are" };
+        let are = if suspect.others == 1 { "is not a number" } else { "are not numbers" };
         let Suspect { column, numbers, others, line, cell, .. } = suspect;
         console.warn(&match suspect.why {
             Slip::Thousands => format!(
-                "column {column}: commas were read as decimal commas, but the first, '{cell}' in line {line}, may separate thousands, because each has three digits after it; if so, remove them"
+                "column {column}: commas were read as decimal commas, but they may be thousands separators, because each is followed by three digits, the first in '{cell}' in line {line}; if so, remove them"
             ),
             Slip::Signs => format!(
-                "column {column} was read as text, although its cells look like numbers with a comma, a sign or a unit, the first '{cell}' in line {line}; if it should be numbers, write all of them like 1234.5"
+                "column {column} was read as text, although its cells look like numbers with a comma, a sign or a unit, the first being '{cell}' in line {line}; if the column should be numeric, write all numbers like 1234.5"
             ),
             _ => format!(
-                "column {column} was read as text because {others} of its {} cells {are} no number, the first '{cell}' in line {line}; if the column should be numbers, correct the cell or write ? for a missing value",
+                "column {column} was read as text because {others} of its {} cells {are}, the first being '{cell}' in line {line}; if the column should be numeric, correct the cell, or write ? for a missing value",
                 numbers + others,
             ),
         });
@@ -275,16 +277,17 @@ fn note_gaps(gaps: &Gaps, rows: usize, console: &Console) {
         .map(|(column, count)| format!("{} ({count})", words::name(column)))
         .collect();
     let more = match gaps.columns.len() > LISTED {
-        true => format!(", ... {} columns in all", gaps.columns.len()),
+        true => format!(", ... {} columns in total", gaps.columns.len()),
         false => String::new(),
     };
     let done = match gaps.dropped {
-        0 => "missing values, which are filled".to_owned(),
+        0 => "missing values imputed".to_owned(),
         dropped => {
             format!("{dropped} of {} rows left out because of missing values", rows + dropped)
         }
     };
-    console.note(&format!("  {done}, in column {}{more}", listed.join(", ")));
+    let columns = if gaps.columns.len() == 1 { "column" } else { "columns" };
+    console.note(&format!("  {done} in {columns} {}{more}", listed.join(", ")));
 }
 
 /// Where the model is and what to do with it.
