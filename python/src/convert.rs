@@ -63,34 +63,34 @@ fn number_of(kind: std::io::ErrorKind) -> Option<i32> {
 /// What to do about an error, in the words of the package.
 fn in_python(remedy: Remedy) -> String {
     match remedy {
-        Remedy::DropOrImpute => "leave out such rows, or fit with missing=\"impute\"",
-        Remedy::DropMissing => "leave out such rows",
+        Remedy::DropOrImpute => "leave out rows with missing values, or fit with missing=\"impute\"",
+        Remedy::DropMissing => "leave out rows with missing values",
         Remedy::AcceptNewCategories => {
             "correct it, or fit with categories=\"onehot\" or missing=\"impute\", which accept new categories"
         }
         Remedy::UseCodes => "fit with categories=\"codes\"",
-        Remedy::UseIdentifiers => "fit with categories=\"codes\" to use such columns all the same",
+        Remedy::UseIdentifiers => "fit with categories=\"codes\" to use such columns anyway",
         Remedy::RaiseMemoryLimit => {
-            "raise memory_limit if the computer has that much, use fewer rows, or train on landmarks, which need no such matrix (landmarks=2000, with the default validation)"
+            "raise memory_limit if the computer has enough memory, use fewer rows, or train on landmarks, which do not need this matrix (landmarks=2000, with the default validation)"
         }
         Remedy::SmallerForm => {
-            "use a form with fewer numbers (form=\"diagonal\", \"sphere\" or \"rank=2\", or n_components), fewer columns, or a computer with more memory; where there is a memory_limit, it may be raised"
+            "use a form with fewer parameters (form=\"diagonal\", \"sphere\" or \"rank=2\", or n_components), fewer columns, or a computer with more memory; if the estimator has a memory_limit, raising it may help"
         }
         Remedy::UseProcessor => {
-            "device=\"cpu\" computes without it, and device=\"auto\" uses a card only where there is one"
+            "use device=\"cpu\" to compute without it, or device=\"auto\" to use a GPU only if there is one"
         }
         Remedy::FitDevice => {
-            "train on landmarks, which need no such matrix (landmarks=2000, with the default validation), use fewer rows, raise memory_limit if the card has that much, or compute with device=\"cpu\""
+            "train on landmarks, which do not need this matrix (landmarks=2000, with the default validation), use fewer rows, raise memory_limit if the GPU has enough memory, or use device=\"cpu\""
         }
-        Remedy::LowerCost => "keep C small: lower C_init, with learn_C=False",
+        Remedy::LowerCost => "use a smaller C: lower C_init, with learn_C=False",
         Remedy::MoreTime => "raise time_limit",
-        Remedy::TrainOneGaussian => "give a form, as in SVMLClassifier(form=\"diagonal\")",
+        Remedy::TrainOneGaussian => "choose a form, as in SVMLClassifier(form=\"diagonal\")",
         Remedy::TrainClassifier => "use SVMLClassifier",
         Remedy::RemoveCheckpoint => {
-            "remove the file to begin anew, or name another for this fit (the parameter checkpoint)"
+            "use a different file for this fit (the parameter checkpoint), or delete this one to start over"
         }
         Remedy::OtherCheckpoint => {
-            "wait until it has ended, or name another file (the parameter checkpoint)"
+            "wait until that fit has finished, or use a different file (the parameter checkpoint)"
         }
         // The words of the library name nothing that differs here.
         other => return other.to_string(),

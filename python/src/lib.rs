@@ -298,7 +298,7 @@ impl Model {
         let trouble = trouble.lock().ok().and_then(|mut trouble| trouble.take());
         if let Some(trouble) = trouble {
             let text = format!(
-                "the checkpoint could not be written any more ({trouble}); the fit went on without it"
+                "the checkpoint could no longer be written ({trouble}); the fit continued without it"
             );
             let text = std::ffi::CString::new(text).unwrap_or_default();
             PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)?;

@@ -2,7 +2,7 @@
 
 The RBF kernel of a support vector machine, ``k(x, z) = exp(-|L (x - z)|^2)``, usually has ``L = I/sigma``, and
 sigma and C come from a grid search. Here the matrix L and C are learned together with the SVM; there is no grid and
-nothing to tune. By default the model is the mean of several such SVMs with kernels of their own.
+nothing to tune. By default the model is the mean of several such SVMs with different kernels.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from sklearn.model_selection import train_test_split
@@ -15,8 +15,8 @@ True
 
 `SVMLClassifier` classifies and transforms. `SVML`, `NCA`, `LMNN` and `ITML` are transformers, for use before another
 classifier; `PairsITML` learns from pairs of rows. `MapDisplay`, `TraceDisplay`, `MetricDisplay` and `RelevanceDisplay` draw
-what was learned, `ReliabilityDisplay`, `RocDisplay`, `PrecisionRecallDisplay` and `ConfusionDisplay` how well it does, and
-`WaterfallDisplay` why a row is classified as it is. `measures` says how good predictions are. `load` reads a model file,
+what was learned, `ReliabilityDisplay`, `RocDisplay`, `PrecisionRecallDisplay` and `ConfusionDisplay` how well it performs, and
+`WaterfallDisplay` why a row is classified as it is. `measures` evaluates predictions. `load` reads a model file,
 which is the same for this package, the command ``svml`` and the Rust library.
 """
 

@@ -86,64 +86,65 @@ MISSING = ("refuse", "impute")
 
 WATCHING = """
     time_limit : float, default=None
-        Seconds after which the best so far is taken. If nothing has been learned by then, metrics without an SVM are the
-        one that they start from, with a warning, and there is a TimeoutError where there is an SVM.
+        Time limit in seconds, after which the best result so far is used. If nothing has been learned by then, a metric
+        without an SVM keeps its initial value, with a warning, and an estimator with an SVM raises a TimeoutError.
     callbacks : callable or list of callables, default=None
-        Each is called with every step, a dict with the keys of `trace_`, ``seconds`` and ``progress``, how far the fit is in
-        words. Returning True ends the fit with the best so far. `ProgressBar` is one that shows a bar.
+        Each is called at every step with a dict that has the keys of `trace_`, ``seconds`` and ``progress``, a description
+        of the progress in words. Returning True ends the fit with the best result so far. `ProgressBar` shows a bar.
     verbose : int, default=0
-        1 prints a line for each step: what is learned, the time so far, the loss and, of several SVMs once one has been
-        learned, in about which time all will be.
+        1 prints a line for each step: what is being learned, the time so far, the loss and, for several SVMs, once the
+        first has been learned, an estimate of the time until all are.
     n_jobs : int, default=None
-        Threads. None is 1 unless in a `joblib.parallel_config` context, -1 is all cores. Results are the same, bit
-        for bit, for any number.
+        Number of threads. None means 1 unless in a `joblib.parallel_config` context, -1 means all cores. Results are the
+        same, bit for bit, for any number.
     device : str, default="auto"
-        Where to compute, in `fit` and in predictions: "cpu"; "cuda" or "cuda:N", the CUDA card of number N, from 0, which
-        is a RuntimeError if it cannot be used; or "auto", a card if there is one and so much to compute that it pays, else
-        the processor. Results on one device are identical from run to run; CPU and GPU differ in the last digits. The
-        device is not part of a model file; `device_` says where the fit was computed. See ``docs/gpu.md``."""
+        Where to compute, in `fit` and in predictions: "cpu"; "cuda" or "cuda:N", CUDA GPU number N counted from 0, with a
+        RuntimeError if it cannot be used; or "auto", which uses a GPU if there is one and the work is large enough to
+        benefit, and otherwise the CPU. Results on one device are identical from run to run; those of CPU and GPU differ in
+        the last digits. The device is not part of a model file; `device_` says where the fit was computed. See
+        ``docs/gpu.md``."""
 
 PARAMETERS = """
     categories : {"auto", "onehot", "codes"}, default="auto"
-        How text columns become numbers: "onehot" is a column of zeros and ones for each level, "codes" one column of
-        0, 1, ... in the order of the sorted levels, and "auto" is one-hot up to 20 levels and codes beyond, without
-        columns that look like identifiers: texts that are different in almost every row, as names are, dates written as
-        text, and, in a frame with names, numbers that number the rows. A warning names them.
+        How text columns are encoded as numbers: "onehot" makes a column of zeros and ones for each level, "codes" makes one
+        column of 0, 1, ... in the order of the sorted levels, and "auto" uses one-hot for up to 20 levels and codes for
+        more, and leaves out columns that look like identifiers: strings that differ in almost every row, such as names,
+        dates written as text, and, in a data frame with column names, row numbers. A warning lists these columns.
     missing : {"refuse", "impute"}, default="refuse"
-        What is done with missing values (NaN, None, ``pandas.NA``, and texts such as "?" or "NA"): they are an error, or
-        are filled, by the mean of a column of numbers and by the most frequent level of a category.""" + WATCHING
+        How to handle missing values (NaN, None, ``pandas.NA``, and strings such as "?" or "NA"): "refuse" raises an error;
+        "impute" fills in the mean of a numeric column and the most frequent level of a categorical one.""" + WATCHING
 
 ATTRIBUTES = """
     encoded_feature_names_ : ndarray of shape (n_features,)
-        Names of the features as they are learned from, such as ``colour=red`` for a level of a text column. All arrays
-        with an entry for each feature have them in this order. Without text columns it is one for each column of X.
+        Names of the encoded features, such as ``colour=red`` for a level of a text column. All arrays with an entry for
+        each feature are in this order. Without text columns, there is one feature for each column of X.
     components_ : ndarray of shape (n_components, n_features)
-        The map on features as they are: ``transform(X) = (X - mean_) @ components_.T``.
+        The map on the original features: ``transform(X) = (X - mean_) @ components_.T``.
     n_components_ : int
-        Dimensions of the space that rows are mapped into.
+        Number of dimensions that rows are mapped into.
     mean_, scale_ : ndarray of shape (n_features,)
         Mean and standard deviation of the features; a scale of 0 marks a constant feature, which is left out.
     form_ : str
-        The form of the metric: "sphere", "diagonal", "full" or "low_rank"; of several SVMs that of the mean of their
-        metrics.
+        The form of the metric: "sphere", "diagonal", "full" or "low_rank"; for several SVMs, the form of the mean of
+        their metrics.
     feature_importances_ : ndarray of shape (n_features,)
-        How strongly each standardised feature enters the distance: its share of the diagonal of M = L'L. They add up
-        to one, and those of the levels of a text column to the share of that column. Of several SVMs it is the mean,
-        with their weights.
+        How strongly each standardised feature enters the distance: its share of the diagonal of M = L'L. The shares add up
+        to one, and those of the levels of a text column add up to the share of that column. For several SVMs, it is the
+        weighted mean.
     feature_importances_spread_ : ndarray of shape (2, n_features)
-        The least and the largest share that any of several SVMs gives a feature; with a single one both are
+        The smallest and the largest share of a feature among the SVMs; for a single SVM, both are
         `feature_importances_`.
     best_iter_ : int
-        The step of the trace that was kept; of several SVMs, that of the last.
+        The step of the trace that was kept; for several SVMs, that of the last one.
     n_iter_ : int
-        Steps of the trace, of all SVMs together.
+        Number of steps of the trace, over all SVMs.
     stop_reason_ : str or None
         Why learning ended: "tolerance", "minimum", "early_stopping", "iterations", "time_limit" or "interrupted";
-        None for a model of a file that was not learned step by step.
+        None for a model read from a file that was not learned step by step.
     device_ : str
-        Where the fit was computed: "cpu", or a card such as "cuda:0 (NVIDIA H200)", if any part of it was computed there.
+        Where the fit was computed: "cpu", or a GPU such as "cuda:0 (NVIDIA H200)" if any part of it was computed there.
     warnings_ : list of str
-        What the user should know about the data or the fit; `fit` has said it as a warning, too.
+        Warnings about the data or the fit, which `fit` also issues.
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     n_features_in_ : int
@@ -205,15 +206,15 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
-            The rows: numbers, or a pandas or polars frame, or an array, whose columns are numbers, truth values, texts or
-            categories. They are standardised inside.
+            The rows: numbers, or a pandas or polars data frame, or an array, whose columns are numbers, booleans, strings or
+            categories. They are standardised internally.
         y : array-like of shape (n_samples,)
             The class of each row.
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight 2 counts as the row twice, one of weight 0 not at all.
+            Sample weights: a row of weight 2 counts like two such rows, a row of weight 0 is ignored.
         groups : array-like of shape (n_samples,), default=None
-            Which rows belong together, as those of one patient do: all rows of a group are in the same fold wherever rows
-            validate others.
+            Groups of rows that belong together, such as those of one patient: all rows of a group are always assigned to
+            the same fold.
 
         Returns
         -------
@@ -273,7 +274,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise
 
     def transform(self, X: Any) -> Floats:
-        """Map rows by the learned metric.
+        """Map rows with the learned metric.
 
         Parameters
         ----------
@@ -284,7 +285,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         -------
         Z : ndarray of shape (n_samples, n_components)
             ``(X - mean_) @ components_.T``, with the encoded columns of X: Euclidean distances between rows of Z are
-            those of the metric.
+            distances in the metric.
         """
         X = self._rows(X)
         return self._model.transform(X, self._threads())
@@ -295,8 +296,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Returns
         -------
         M : ndarray of shape (n_features, n_features)
-            The squared distance of u and v is ``(u - v) @ M @ (u - v)``. It is a MemoryError if there is no room for it, and
-            a FloatingPointError if features are so small, below about 1e-154, that its numbers are beyond all numbers.
+            The squared distance of u and v is ``(u - v) @ M @ (u - v)``. A MemoryError is raised if there is not enough
+            memory for it, and a FloatingPointError if features are so small, below about 1e-154, that its entries overflow.
         """
         return self._fitted().mahalanobis
 
@@ -331,7 +332,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return np.asarray(np.linalg.norm(mapped, axis=1), dtype=np.float64)
 
     def pair_score(self, pairs: ArrayLike) -> Floats:
-        """How alike the two rows of each pair are: minus their distance, so that more is more alike.
+        """How similar the two rows of each pair are: minus their distance, so that larger values mean more similar rows.
 
         Parameters
         ----------
@@ -346,63 +347,63 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return -self.pair_distance(pairs)
 
     def save(self, path: str | bytes | PathLike[str]) -> None:
-        """Write the model file, whole or not at all.
+        """Write the model file, completely or not at all.
 
         Parameters
         ----------
         path : str, bytes or path-like
-            The file. The command ``svml``, the Rust library and `svml.load` read it. Owner and permissions of an old file
-            are kept; a link is followed; a file that is read-only, and a link to nothing, are refused.
+            The file. The command ``svml``, the Rust library and `svml.load` can read it. Owner and permissions of an
+            existing file are kept, and links are followed; a read-only file or a dangling link raises an error.
         """
         self._fitted().save(fsdecode(path))
 
     def export(self, path: str | PathLike[str], to: str | None = None, *, columns: bool = False) -> None:
-        """Write the model for another program, whole or not at all.
+        """Write the model for another program, completely or not at all.
 
-        Missing values, standardisation and, for a classifier, probabilities are part of what is written; a transformer is
-        written as a map of rows. docs/deploy.md shows the use of each.
+        The exported model handles missing values, standardisation and, for a classifier, probabilities; a transformer is
+        exported as a map of rows. docs/deploy.md shows how to use each format.
 
         Parameters
         ----------
         path : str or path-like
             The file.
         to : {"onnx", "c", "js", "libsvm"}, default=None
-            "onnx" is for onnxruntime and others, "c" one file of C99, "js" one ES module; "libsvm" is a model of LIBSVM,
-            which only one SVM with the Gaussian kernel can be, with a file for its program svm-scale beside it,
-            ``path + ".range"``, if the form is "sphere" or "diagonal". None goes by the ending of the path: .onnx, .c, .js
-            (or .mjs) or .model.
+            "onnx" is for onnxruntime and others, "c" is a single C99 file, "js" a single ES module; "libsvm" is a LIBSVM
+            model, which requires a single SVM with the Gaussian kernel, and if the form is "sphere" or "diagonal", a file for
+            LIBSVM's svm-scale is written next to it, ``path + ".range"``. None chooses by the extension of the path: .onnx,
+            .c, .js (or .mjs) or .model.
         columns : bool, default=False
-            For "onnx": whether there is an input for each column of the table, with texts for categories, in place of
-            one of encoded features.
+            For "onnx": whether there is one input for each column of the table, with strings for categories, instead of one
+            input of encoded features.
         """
         model = self._fitted()
         if to is None:
             to = ENDINGS.get(Path(path).suffix.lower())
             if to is None:
                 raise ValueError(
-                    f"the ending of {str(path)!r} does not say what to write: it must be one of "
-                    f"{', '.join(ENDINGS)}, or give to="
+                    f"the format cannot be inferred from {str(path)!r}: its extension must be one of "
+                    f"{', '.join(ENDINGS)}, or the format must be given by to="
                 )
         elif to not in ENDINGS.values():
             raise ValueError(f"to must be 'onnx', 'c', 'js' or 'libsvm'. Got {to!r} instead.")
         if columns and to != "onnx":
-            raise ValueError(f"columns=True is for ONNX, not for {to!r}, which takes rows as its file says")
+            raise ValueError(f"columns=True works only with to='onnx', not with {to!r}")
         # Of a transformer rows are mapped, even if its model can classify.
         model.export(path, to, bool(columns), not is_classifier(self))
 
     @property
     def encoded_feature_names_(self) -> NDArray[Any]:
-        """Names of the features as they are learned from."""
+        """Names of the encoded features."""
         return np.array(self._fitted().schema.encoded_names, dtype=object)
 
     @property
     def components_(self) -> Floats:
-        """The map, on features as they are, of shape (n_components, n_features)."""
+        """The map on the original features, of shape (n_components, n_features)."""
         return self._fitted().components
 
     @property
     def n_components_(self) -> int:
-        """Dimensions of the space that rows are mapped into."""
+        """Number of dimensions that rows are mapped into."""
         return self._fitted().rank
 
     @property
@@ -422,7 +423,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def feature_importances_spread_(self) -> Floats:
-        """The least and the largest importance that any of the SVMs gives a feature."""
+        """The smallest and the largest importance of each feature among the SVMs."""
         return self._fitted().relevance[1:]
 
     @property
@@ -437,7 +438,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def n_iter_(self) -> int:
-        """Steps of the trace, of all SVMs together; at least 1."""
+        """Number of steps of the trace, over all SVMs; at least 1."""
         steps = self._fitted().report["trace"]
         return max(1, int(steps[-1]["iteration"])) if steps else 1
 
@@ -471,12 +472,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def device_(self) -> str:
-        """Where the fit was computed: cpu, or a card such as cuda:0 (NVIDIA H200)."""
+        """Where the fit was computed: cpu, or a GPU such as cuda:0 (NVIDIA H200)."""
         return str(self._fitted().device)
 
     @property
     def warnings_(self) -> list[str]:
-        """What the user should know about the data or the fit."""
+        """Warnings about the data or the fit."""
         return list(self._fitted().report["warnings"])
 
     @property
@@ -516,8 +517,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         for name, count, others, text in summary.mistyped:
             warnings.warn(
                 f"column {name} was read as text because {others} of its {count + others} values "
-                f"{'is' if others == 1 else 'are'} no number, such as {text!r}; if the column should be numbers, correct "
-                "such values or make them None",
+                f"{'is not a number' if others == 1 else 'are not numbers'}, such as {text!r}; if the column should be "
+                "numeric, correct such values or replace them with None",
                 UserWarning,
                 stacklevel=stacklevel,
             )
@@ -532,7 +533,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """New rows as the numbers that the model takes; a warning says what is unusual about those of a table."""
         rows, remarks = self._read(X)
         if remarks:
-            more = f"; and {len(remarks) - SHOWN} more like that" if len(remarks) > SHOWN else ""
+            more = f"; and {len(remarks) - SHOWN} more" if len(remarks) > SHOWN else ""
             warnings.warn("; ".join(remarks[:SHOWN]) + more, UserWarning, stacklevel=3)
         return rows
 
@@ -607,7 +608,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         device = self.device
         if not isinstance(device, str) or not DEVICE.fullmatch(device):
             raise self._invalid(
-                "device", "'auto', 'cpu', 'cuda' or 'cuda:N' with N the number of a card, from 0", device
+                "device", "'auto', 'cpu', 'cuda' or 'cuda:N', where N is the number of a GPU, counted from 0", device
             )
         if device.startswith("cuda") or (device == "auto" and rows >= _core.LEAST_ROWS):
             _cuda.prepare()
@@ -633,7 +634,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         names = column_or_1d(groups)
         check_consistent_length(X, names)
         if any(not isinstance(name, str) and str(name) in NOT_THERE for name in names.tolist()):
-            raise ValueError("groups has missing values; give every row a group, for one on its own a group of its own")
+            raise ValueError("groups has missing values; give every row a group, and a row on its own a group of its own")
         return [label_of(name) for name in names.tolist()]
 
     def _check_time_limit(self) -> float | None:
@@ -652,7 +653,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise self._invalid("checkpoint", "a path or None", given)
         if not isinstance(getattr(self, "random_state", 0), numbers.Integral):
             raise self._invalid(
-                "checkpoint", "None unless random_state is an integer, because a fit that goes on needs its seed", given
+                "checkpoint", "None unless random_state is an integer, because a fit needs the same seed to resume", given
             )
         return fspath(given)
 
@@ -695,7 +696,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _warn(self) -> None:
         """Says what the user should know, once for each fit."""
         identifiers = self._model.schema.identifiers
-        way_out = "; categories='codes' or 'onehot' uses such columns all the same"
+        way_out = "; use categories='codes' or 'onehot' to use such columns anyway"
         found = [text + way_out if text == identifiers else text for text in self.warnings_]
         if found:
             more = f"; and {len(found) - SHOWN} more, in warnings_" if len(found) > SHOWN else ""
@@ -842,7 +843,7 @@ def check_pairs(pairs: ArrayLike, width: int | None, estimator: str) -> Floats:
     if checked.ndim != 3 or checked.shape[1] != 2 or checked.shape[2] != (width or checked.shape[2]):
         raise ValueError(
             f"{estimator} expects pairs as an array of shape (n_pairs, 2, {wanted}), but the shape is {checked.shape}; "
-            "pairs of row numbers i, j become it by X[np.column_stack([i, j])]"
+            "for pairs of row numbers i, j use X[np.column_stack([i, j])]"
         )
     return checked
 

@@ -133,8 +133,8 @@ def other_version(worker: str, found: str | None, version: str) -> str:
     """The words for a worker that may not be used."""
     has = "no svml that can be imported" if found is None else f"svml {found}"
     return (
-        f"worker {worker} has {has}, the driver has svml {version}; install svml[dask] of one version on all workers and "
-        "on the driver"
+        f"worker {worker} has {has}, but the driver has svml {version}; install the same version of svml[dask] on all "
+        "workers and on the driver"
     )
 
 
@@ -155,7 +155,7 @@ def read(reading: Reading, place: int, x: Any, y: Any, weights: Any) -> Table:
         y = column_or_1d(np.asarray(y))
         assert_all_finite(y, input_name="y")
         if x.shape[1] != reading.columns:
-            raise ValueError(f"X has {x.shape[1]} columns here and {reading.columns} elsewhere")
+            raise ValueError(f"X has {x.shape[1]} columns here, but {reading.columns} elsewhere")
         if np.ndim(weights) == 0 and weights is not None:
             weights = np.full(len(x), weights)
         if weights is not None:
@@ -214,7 +214,7 @@ def cut(plan: Plan, table: Table, place: int, rows: int, first: int, number: int
     check_version(plan.version)
     if len(table.y) != rows:
         raise ClusterError(
-            f"partition {place} had {rows} rows when it was read first, and has {len(table.y)} now; rows that are read "
+            f"partition {place} had {rows} rows when it was first read, but has {len(table.y)} now; rows that are read "
             "again after the loss of a worker must be the same, so give random data a seed and do not change files "
             "during a fit"
         )
@@ -300,12 +300,12 @@ def client_of(given: Any) -> distributed.Client:
             client = distributed.get_client()
         except ValueError:
             raise ValueError(
-                "there is no Dask client; make one before, as in distributed.Client(), or give it as client="
+                "there is no Dask client; create one first, as in distributed.Client(), or pass it as client="
             ) from None
     if not isinstance(client, distributed.Client):
         raise TypeError(f"client must be a distributed.Client or None, got {type(client).__name__}")
     if client.asynchronous:
-        raise ValueError("the client is asynchronous; a fit needs one that is not, Client(..., asynchronous=False)")
+        raise ValueError("the client is asynchronous; a fit needs a synchronous one, Client(..., asynchronous=False)")
     return client
 
 
@@ -506,7 +506,7 @@ class Rows:
         if self.looked - self.lonely >= PATIENCE:
             raise ClusterError(
                 f"no worker is left: there has been none for {PATIENCE:g} seconds; start workers, with more memory if they "
-                "were killed for what they used, and fit again"
+                "were killed for using too much, and fit again"
             )
 
     def _wait_for_a_worker(self) -> None:
@@ -546,12 +546,12 @@ class Rows:
             return WorkerMemoryError(
                 f"workers died again and again over the same task ({error.task}), most likely because their memory was "
                 "too small; give workers more memory, use more workers, make partitions smaller, or lower memory_limit, "
-                "a quarter of which is kept by each worker"
+                "a quarter of which each worker uses as a cache"
             )
         if isinstance(error, MemoryError):
             return WorkerMemoryError(
                 f"a worker ran out of memory ({error}); give workers more of it, use more workers, make partitions smaller, "
-                "or lower memory_limit, a quarter of which is kept by each worker"
+                "or lower memory_limit, a quarter of which each worker uses as a cache"
             )
         if not isinstance(
             error, (concurrent.futures.CancelledError, asyncio.CancelledError, OSError, asyncio.TimeoutError)
@@ -564,11 +564,11 @@ class Rows:
             )
         if isinstance(error, OSError):
             return ClusterError(
-                f"the cluster does not answer ({error}); see whether its scheduler still runs, and fit again"
+                f"the cluster does not respond ({error}); check whether its scheduler is still running, and fit again"
             )
         return ClusterError(
-            "rows were lost with a worker and cannot be made again: they had been put on the workers (by scatter), or the "
-            "cluster was restarted; fit on collections that are read from files or made by tasks, which Dask can repeat"
+            "rows were lost with a worker and cannot be recomputed: they had been scattered to the workers, or the cluster was "
+            "restarted; fit on collections that are read from files or made by tasks, which Dask can repeat"
         )
 
 

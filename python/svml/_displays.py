@@ -115,25 +115,25 @@ def _apart(places: list[float], widths: Floats, end: float) -> list[float]:
 class MapDisplay:
     """Rows in two dimensions over the decision of the model.
 
-    The axes are the two directions of the mapped rows in which the classes, as the model sees them, lie apart best;
-    distances on the map are distances of the metric as far as these go. For a metric of rank 2 they are all of it. The
-    background is what the model decides there: for rank 2 the decision itself, otherwise the mean over the rows around each
-    place, so that rows may lie on the wrong side of the boundary. A few rows of long tails may lie outside of the frame,
-    and support vectors are ringed where they are fewer than a third of the rows. Create it with `from_estimator`.
+    The axes are the two directions of the mapped rows that separate the classes best, as seen by the model; distances on the
+    map are the parts of the distances in the metric along these directions. For a metric of rank 2, the map shows all of it.
+    The background shows the decision of the model: for rank 2 the decision itself, otherwise the mean over the rows around
+    each point, so that rows may lie on the wrong side of the boundary. A few outlying rows may lie outside the frame, and
+    support vectors are ringed if they are fewer than a third of the rows. Create it with `from_estimator`.
 
     Attributes
     ----------
     map : dict
-        The numbers: places ``x`` and ``y`` of the rows, their ``class`` and whether they are ``support`` vectors;
+        The numbers: positions ``x`` and ``y`` of the rows, their ``class`` and whether they are ``support`` vectors;
         on a grid over ``x_range`` and ``y_range`` the class ``decided``, the ``strength`` of its colour and, with
         two classes, the ``decision`` value; the ``axes`` in standardised features and as ``axis_labels``,
-        whether the background is ``exact``, how many rows lie ``outside`` of the frame, and a ``note`` in words.
+        whether the background is ``exact``, how many rows lie ``outside`` the frame, and a ``note`` in words.
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes and the figure of the plot.
 
     See Also
     --------
-    TraceDisplay, MetricDisplay, RelevanceDisplay, ReliabilityDisplay : The other pictures.
+    TraceDisplay, MetricDisplay, RelevanceDisplay, ReliabilityDisplay : The other plots.
 
     Examples
     --------
@@ -168,11 +168,11 @@ class MapDisplay:
         estimator : SVMLClassifier, SVML, NCA, LMNN or ITML
             A fitted estimator. Without an SVM there is no background.
         X : array-like of shape (n_samples, n_features)
-            The rows. Of many, evenly spread ones are drawn.
+            The rows. If there are many, an evenly spread subset is shown.
         y : array-like of shape (n_samples,), default=None
             Their classes.
         directions : pair of int, default=None
-            Eigenvectors of the metric; 0 is the one that counts most. None: the plane that shows the classes.
+            Eigenvectors of the metric; 0 is the most important one. None: the plane that separates the classes best.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -213,7 +213,7 @@ class MapDisplay:
                 map_["x"][own],
                 map_["y"][own],
                 s=size if known else size / 2,
-                label=_short(map_["classes"][place]) if known else "class not known",
+                label=_short(map_["classes"][place]) if known else "unknown class",
                 zorder=3,
                 **look,
             )
@@ -277,23 +277,23 @@ class MapDisplay:
 class TraceDisplay:
     """Loss and errors, step by step, and the step that was kept.
 
-    Where several SVMs were learned, one after the other, each has its own piece, with its kernel, its form and its weight
-    in the model; before these come the pieces of learning on half of the rows. Create it with `from_estimator`.
+    If several SVMs were learned, one after the other, each has its own section, with its kernel, its form and its weight in
+    the model; these are preceded by the sections of learning on half of the rows. Create it with `from_estimator`.
 
     Attributes
     ----------
     trace : dict
         The numbers: ``loss`` and, by name, the ``errors`` in percent, each with one value for a step; the
-        ``stages``, each a name, which ends in ", on a half" where it was learned on half of the rows, with its first and
-        last step, and their ``weights`` in the model, 0 for one that is not part of it, as none on a half is, and none if
-        there was no choice; ``best``, the step that was kept, None for a mean, of which every SVM has kept a step of its
-        own; and why it came to a ``stop``, in words.
+        ``stages``, each a name, which ends in ", on a half" if it was learned on half of the rows, with its first and last
+        step, and their ``weights`` in the model, 0 for stages that are not part of it, such as those on half of the rows,
+        and none if there was no choice; ``best``, the step that was kept, None for a mean, in which every SVM has kept a
+        step of its own; and the reason for the ``stop``, in words.
     axes_, figure_ : array of matplotlib Axes, and Figure
-        What was drawn on.
+        The axes and the figure of the plot.
 
     See Also
     --------
-    MapDisplay, MetricDisplay, RelevanceDisplay, ReliabilityDisplay : The other pictures.
+    MapDisplay, MetricDisplay, RelevanceDisplay, ReliabilityDisplay : The other plots.
 
     Examples
     --------
@@ -436,13 +436,13 @@ class MetricDisplay:
     n_features : int
         How many features there are.
     mean_of : int
-        Of how many SVMs it is the mean of the M, each scaled to a trace of one; 1: it is M itself.
+        Number of SVMs over whose M, each scaled to a trace of one, this is the mean; 1 means M itself.
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes and the figure of the plot.
 
     See Also
     --------
-    MapDisplay, TraceDisplay, RelevanceDisplay, ReliabilityDisplay : The other pictures.
+    MapDisplay, TraceDisplay, RelevanceDisplay, ReliabilityDisplay : The other plots.
 
     Examples
     --------
@@ -549,27 +549,27 @@ class MetricDisplay:
 
 
 class RelevanceDisplay:
-    """How much each column counts: its share of the diagonal of M on standardised features, sorted.
+    """How much each column matters: its share of the diagonal of M on standardised features, sorted.
 
-    A model that is the mean of several SVMs has the mean of their shares; thin lines go from the least to the largest of
-    them. Create it with `from_estimator`.
+    For the mean of several SVMs, the bars show the mean of their shares, and thin lines range from the smallest to the
+    largest. Create it with `from_estimator`.
 
     Attributes
     ----------
     relevance : ndarray
-        The values that are shown, descending.
+        The values shown, in descending order.
     spread : ndarray of shape (2, n_shown)
-        The least and the largest value of any SVM.
+        The smallest and the largest value among the SVMs.
     names : list of str
         Their columns, or features.
     n_features : int
-        How many of these there are.
+        Total number of these.
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes and the figure of the plot.
 
     See Also
     --------
-    MapDisplay, TraceDisplay, MetricDisplay, ReliabilityDisplay : The other pictures.
+    MapDisplay, TraceDisplay, MetricDisplay, ReliabilityDisplay : The other plots.
 
     Examples
     --------
@@ -601,9 +601,9 @@ class RelevanceDisplay:
         estimator : SVMLClassifier, SVML, NCA, LMNN or ITML
             A fitted estimator.
         max_features : int, default=30
-            Of more columns the most relevant are shown.
+            If there are more columns, only the most relevant are shown.
         features : bool, default=False
-            Whether each encoded feature, such as ``colour=red``, has a bar, in place of each column of the table.
+            Whether to show a bar for each encoded feature, such as ``colour=red``, instead of each column of the table.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -638,7 +638,7 @@ class RelevanceDisplay:
         low, high = self.spread
         label = "share of the diagonal of M = L'L, standardised features"
         if np.any(high - low > 1e-9):
-            label += "\nlines: from the least to the largest of the SVMs"
+            label += "\nlines: from the smallest to the largest among the SVMs"
             # Rounding may put the mean outside.
             around = np.maximum([self.relevance - low, high - self.relevance], 0)
             ax.errorbar(self.relevance, range(count), xerr=around, fmt="none", ecolor=INK, elinewidth=0.9, capsize=2.5)
@@ -653,11 +653,11 @@ class RelevanceDisplay:
 
 
 class ReliabilityDisplay:
-    """Whether probabilities are right: of rows that are given a probability of p, a share p should be of that class.
+    """Calibration of the probabilities: of the rows with probability p, a share p should belong to the class.
 
-    With two classes the probability is that of the second, with more that of the predicted class, unless a class is named.
-    The bins have the same number of rows, 20 or more, and Wilson's 95 % intervals. Below the curve is how the
-    probabilities are spread. Use rows that were not trained on. Create it with `from_estimator`.
+    With two classes, the probability is that of the second class, with more that of the predicted class, unless a class is
+    given. The bins have the same number of rows, 20 or more, and Wilson's 95 % intervals. The distribution of the
+    probabilities is shown below the curve. Use rows that the model was not trained on. Create it with `from_estimator`.
 
     Attributes
     ----------
@@ -667,11 +667,11 @@ class ReliabilityDisplay:
         distance between the two; the ``counts`` of rows in ten equal parts of the range from 0 to 1, and the ``event``,
         what the probability is of.
     axes_, figure_ : array of matplotlib Axes, and Figure
-        What was drawn on.
+        The axes and the figure of the plot.
 
     See Also
     --------
-    RocDisplay, PrecisionRecallDisplay, ConfusionDisplay : Other pictures of how well a model does.
+    RocDisplay, PrecisionRecallDisplay, ConfusionDisplay : Other plots of the performance of a model.
     sklearn.calibration.CalibrationDisplay : Without intervals, for any classifier.
 
     Examples
@@ -701,11 +701,11 @@ class ReliabilityDisplay:
         estimator : SVMLClassifier or SVML
             A fitted estimator.
         X : array-like of shape (n_samples, n_features)
-            Rows that were not trained on.
+            Rows that the model was not trained on.
         y : array-like of shape (n_samples,)
             Their classes.
         pos_label : label, default=None
-            The class whose probability is looked at. None: the second of two, the predicted one of more.
+            The class whose probability is shown. None: with two classes the second, with more the predicted class.
         ax : array of matplotlib Axes, default=None
             Where to draw: two axes, for shares and numbers of rows. None makes a new figure.
 
@@ -770,7 +770,7 @@ def _worst(curves: list[dict[str, Any]], measure: str) -> tuple[list[dict[str, A
     if len(curves) <= most:
         return curves, ""
     words = measure.replace("auc", "AUC").replace("_", " ")
-    return sorted(curves, key=lambda curve: curve[measure])[:most], f"; the {most} of {len(curves)} classes of the lowest {words}"
+    return sorted(curves, key=lambda curve: curve[measure])[:most], f"; the {most} of {len(curves)} classes with the lowest {words}"
 
 
 def _value(value: float, interval: list[float] | None) -> str:
@@ -781,8 +781,8 @@ def _value(value: float, interval: list[float] | None) -> str:
 class RocDisplay:
     """ROC curves with the area under them and its 95 % interval.
 
-    With two classes there is one curve, of the second class unless another is named; with more there is one for each class
-    against the rest, or that of the class that is named. Use rows that were not trained on. Create it with
+    With two classes there is one curve, for the second class unless another is given; with more there is one for each class
+    against the rest, or only that of the given class. Use rows that the model was not trained on. Create it with
     `from_estimator`.
 
     Attributes
@@ -792,11 +792,11 @@ class RocDisplay:
         ``false_positive_rate`` and ``true_positive_rate``, ``auc`` and the ``interval`` of that; and the number of
         ``rows`` of all classes.
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes and the figure of the plot.
 
     See Also
     --------
-    PrecisionRecallDisplay, ConfusionDisplay, ReliabilityDisplay : Other pictures of how well a model does.
+    PrecisionRecallDisplay, ConfusionDisplay, ReliabilityDisplay : Other plots of the performance of a model.
     sklearn.metrics.RocCurveDisplay : For any classifier, without intervals.
 
     Examples
@@ -824,11 +824,11 @@ class RocDisplay:
         estimator : SVMLClassifier or SVML
             A fitted estimator.
         X : array-like of shape (n_samples, n_features)
-            Rows that were not trained on.
+            Rows that the model was not trained on.
         y : array-like of shape (n_samples,)
             Their classes.
         pos_label : label, default=None
-            The class that is told from the rest. None: the second of two, each of more.
+            The class to separate from the rest. None: with two classes the second, with more each of them.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -861,7 +861,7 @@ class RocDisplay:
             x, y = curve["false_positive_rate"], curve["true_positive_rate"]
             ax.plot(x, y, color=CURVES[place], linestyle=DASHES[place], label=label)
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        ax.set(xlabel="share of the others taken for it", ylabel="share of the class found")
+        ax.set(xlabel="false positive rate", ylabel="true positive rate")
         title = f"{self.roc['rows']} rows; 95 % intervals; dashed: chance{said}"
         ax.set_title(_wrapped(title, 60), fontsize="medium", loc="left")
         ax.legend(loc="lower right", frameon=False, fontsize="small")
@@ -872,8 +872,8 @@ class RocDisplay:
 class PrecisionRecallDisplay:
     """Precision against recall, with the average precision, its 95 % interval and the base rate.
 
-    The classes are those of `RocDisplay`. The base rate, the share of rows of the class, is the precision of scores drawn
-    at random. Use rows that were not trained on. Create it with `from_estimator`.
+    The classes are those of `RocDisplay`. The base rate, the share of rows of the class, is the precision of random
+    scores. Use rows that the model was not trained on. Create it with `from_estimator`.
 
     Attributes
     ----------
@@ -882,11 +882,11 @@ class PrecisionRecallDisplay:
         down, ``recall`` and ``precision``, ``average_precision`` and the ``interval`` of that, and the ``base_rate``; and
         the number of ``rows`` of all classes.
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes and the figure of the plot.
 
     See Also
     --------
-    RocDisplay, ConfusionDisplay, ReliabilityDisplay : Other pictures of how well a model does.
+    RocDisplay, ConfusionDisplay, ReliabilityDisplay : Other plots of the performance of a model.
     sklearn.metrics.PrecisionRecallDisplay : For any classifier, without intervals.
 
     Examples
@@ -916,11 +916,11 @@ class PrecisionRecallDisplay:
         estimator : SVMLClassifier or SVML
             A fitted estimator.
         X : array-like of shape (n_samples, n_features)
-            Rows that were not trained on.
+            Rows that the model was not trained on.
         y : array-like of shape (n_samples,)
             Their classes.
         pos_label : label, default=None
-            The class that is told from the rest. None: the second of two, each of more.
+            The class to separate from the rest. None: with two classes the second, with more each of them.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
 
@@ -956,7 +956,7 @@ class PrecisionRecallDisplay:
                 rate = curve["base_rate"]
                 ax.axhline(rate, color="#777777", linestyle="--", linewidth=1, label=f"base rate {rate:.3f}")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        ax.set(xlabel="recall: share of the class found", ylabel="precision: share of those found that are of it")
+        ax.set(xlabel="recall", ylabel="precision")
         title = f"{self.precision_recall['rows']} rows; average precision with 95 % interval{said}"
         ax.set_title(_wrapped(title, 60), fontsize="medium", loc="left")
         ax.legend(loc="lower left", frameon=False, fontsize="small")
@@ -965,7 +965,7 @@ class PrecisionRecallDisplay:
 
 
 class ConfusionDisplay:
-    """The confusion matrix: which classes are taken for which. Create it with `from_estimator`.
+    """The confusion matrix: true classes against predicted classes. Create it with `from_estimator`.
 
     Attributes
     ----------
@@ -973,11 +973,11 @@ class ConfusionDisplay:
         The ``classes``; the ``counts`` of rows of each class (first index) predicted as each class (second index) and these
         as ``shares`` of the rows of the class; ``error``, its 95 % ``interval`` and the number of ``rows``.
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes and the figure of the plot.
 
     See Also
     --------
-    RocDisplay, PrecisionRecallDisplay, ReliabilityDisplay : Other pictures of how well a model does.
+    RocDisplay, PrecisionRecallDisplay, ReliabilityDisplay : Other plots of the performance of a model.
     sklearn.metrics.ConfusionMatrixDisplay : For any classifier, without an interval.
 
     Examples
@@ -997,14 +997,14 @@ class ConfusionDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> ConfusionDisplay:
-        """Classify rows and draw how often each class is taken for each.
+        """Classify rows and draw how often each class is predicted as each class.
 
         Parameters
         ----------
         estimator : SVMLClassifier or SVML
             A fitted estimator.
         X : array-like of shape (n_samples, n_features)
-            Rows that were not trained on.
+            Rows that the model was not trained on.
         y : array-like of shape (n_samples,)
             Their classes.
         ax : matplotlib Axes, default=None
@@ -1062,9 +1062,9 @@ class ConfusionDisplay:
 
 
 class WaterfallDisplay:
-    """Why one row is classified as it is: the way from the decision about a reference row to that about the row.
+    """Why a row is classified as it is: the path from the decision value of a reference row to that of the row.
 
-    Each bar is what a column contributes; what points to the right speaks for the second of two classes. Create it with
+    Each bar is the contribution of a column; bars to the right favor the second of the two classes. Create it with
     `from_estimator`.
 
     Attributes
@@ -1074,7 +1074,7 @@ class WaterfallDisplay:
         number of the ``others`` and what these contribute together, ``rest``; ``base``, ``output``, and the two classes
         that it is ``between``.
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes and the figure of the plot.
 
     See Also
     --------
@@ -1109,22 +1109,22 @@ class WaterfallDisplay:
         X : {array-like, frame} of shape (1, n_features)
             The row, such as ``X.iloc[[7]]``.
         reference : {array-like, frame} of shape (1, n_features), default=None
-            The row that it is compared with; None is the mean of the training rows.
+            The row to compare with; None means the mean of the training rows.
         max_columns : int, default=10
-            Most columns that are listed one by one.
+            Maximum number of columns to show individually.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
 
         Returns
         -------
         display : WaterfallDisplay
-            The picture.
+            The plot.
         """
         row = _checked(estimator)._rows(X)
         other = None if reference is None else estimator._rows(reference)
         for name, rows in (("X", row), ("reference", other)):
             if rows is not None and len(rows) != 1:
-                raise ValueError(f"{name} must be one row, such as X.iloc[[7]] or X[[7]]; {len(rows)} were given")
+                raise ValueError(f"{name} must be a single row, such as X.iloc[[7]] or X[[7]], but {len(rows)} were given")
         figure = estimator._model.waterfall(row, other, max_columns, estimator._threads())
         return cls(figure).plot(ax=ax)
 

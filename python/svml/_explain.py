@@ -15,23 +15,23 @@ Floats = NDArray[np.float64]
 class Explanation:
     """What each column contributes to the decision about each row.
 
-    Contributions are gradients of the decision value, integrated along the straight way from a reference row to the row [1]_.
-    For each row, ``base`` and the sum of its ``contributions`` are ``output``.
+    Contributions are gradients of the decision value, integrated along the straight line from a reference row to
+    the row [1]_. For each row, ``base`` plus the sum of its ``contributions`` equals ``output``.
 
     Attributes
     ----------
     columns : list of str
         The columns of the table. A text column is one column, however it is encoded.
     contributions : ndarray of shape (n_samples, n_columns)
-        What is positive speaks for the second class of `between`, what is negative for the first.
+        Positive values favor the second class of `between`, negative values the first.
     output : ndarray of shape (n_samples,)
-        The decision value of each row; with several classes the output of the SVM of the two classes.
+        The decision value of each row; with more than two classes, the output of the SVM for the two classes of `between`.
     base : ndarray of shape (n_samples,)
         The same at the reference row.
     between : ndarray of shape (n_samples, 2)
-        The two classes: with two in all, these; with more, the one that comes second for the row and the predicted one.
+        The two classes; if there are more than two, the runner-up for the row and the predicted class.
     data : ndarray of shape (n_samples, n_columns)
-        What the rows hold, as texts.
+        The values of the rows, as strings.
 
     See Also
     --------
@@ -70,7 +70,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Alike:
-    """The training rows that are most like some rows in the learned metric [1]_, the nearest first.
+    """The training rows most similar to some rows in the learned metric [1]_, nearest first.
 
     Attributes
     ----------

@@ -209,8 +209,8 @@ def _refuse(label: Any, kind: str, value: str | None = None) -> NoReturn:
     """The error for a column of a type that is not taken, with the way out."""
     found = f"holds {kind}" if value is None else f"holds a {kind}, {value}"
     dates = any(word in kind.lower() for word in ("date", "time", "duration", "period"))
-    before = "numbers before, such as years or the days since a day" if dates else "texts or numbers before"
+    before = "numbers, such as years or days since a date" if dates else "strings or numbers"
     raise ColumnTypeError(
-        f"column {label!r} {found}, but an argument must be a string or a number; make it {before}, or leave the "
-        "column out"
+        f"column {label!r} {found}, but an argument must be a string or a number; convert it to {before}, or leave "
+        "the column out"
     )

@@ -18,27 +18,28 @@ from svml._base import ATTRIBUTES, NAMES, PARAMETERS, WATCHING, Callbacks, Estim
 class ITML(Estimator):
     __doc__ = f"""Information-theoretic metric learning.
 
-    Pairs of rows of one class shall be near and pairs of two classes far, under a metric as close to a prior as
+    Pairs of rows of the same class should be near and pairs of different classes far, under a metric as close to a prior as
     possible [1]_.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        Weight of the slack: large is strict.
+        Weight of the slack: the larger, the stricter.
     n_constraints : int, default=None
-        Pairs of each kind; None: 20 times the square of the number of classes.
+        Number of pairs of each kind; None: 20 times the square of the number of classes.
     bounds : pair of float, default=None
-        Bounds on the squared distances of pairs of one class and of two; None: percentiles of those under the prior.
+        Bounds on the squared distances of pairs of the same class and of different classes; None: percentiles of the
+        squared distances under the prior.
     percentiles : pair of float, default=(5.0, 95.0)
-        The percentiles.
+        The percentiles for `bounds`.
     prior : float, default=None
         The prior is this multiple of the identity; None: 1/d.
     max_iter : int, default=1000
-        Most rounds through all pairs.
+        Maximum number of rounds through all pairs.
     tol : float, default=1e-3
-        Change of the multipliers in one round, relative to their size, below which to stop.
+        Learning stops when a round changes the multipliers by less than this, relative to their size.
     random_state : int, RandomState instance or None, default=0
-        Seed of the pairs. The same number gives the same metric, bit for bit; None draws one.{PARAMETERS}
+        Seed for the pairs. The same number gives the same metric, bit for bit; None chooses one at random.{PARAMETERS}
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class ITML(Estimator):
 
     See Also
     --------
-    PairsITML : The same from pairs that are given, for rows without classes.
+    PairsITML : The same from given pairs, for rows without classes.
     LMNN : Large margin nearest neighbours.
     SVML : The metric of an SVM.
 
@@ -105,35 +106,35 @@ class ITML(Estimator):
 
 
 class PairsITML(Estimator):
-    __doc__ = f"""Information-theoretic metric learning from pairs that are given.
+    __doc__ = f"""Information-theoretic metric learning from given pairs.
 
-    Pairs of rows that are said to be similar shall be near, and pairs that are said not to be shall be far, under a
-    metric as close to a prior as possible [1]_. No classes are needed. It tells of new pairs whether they are similar, and
-    maps rows, as all metrics do.
+    Pairs of rows that are labeled similar should be near, and pairs that are labeled dissimilar should be far, under a
+    metric as close to a prior as possible [1]_. No classes are needed. It predicts whether new pairs are similar, and maps
+    rows, as all metrics do.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        Weight of the slack: large is strict.
+        Weight of the slack: the larger, the stricter.
     bounds : pair of float, default=None
-        Bounds on the squared distances: from above for similar pairs, from below for the others. None: percentiles of
-        those under the prior, of all rows that occur in the pairs.
+        Bounds on the squared distances: an upper bound for similar pairs, a lower bound for the others. None: percentiles of
+        the squared distances under the prior, of all rows that occur in the pairs.
     percentiles : pair of float, default=(5.0, 95.0)
-        The percentiles.
+        The percentiles for `bounds`.
     prior : float, default=None
         The prior is this multiple of the identity, on standardised features; None: 1/d.
     max_iter : int, default=1000
-        Most rounds through all pairs.
+        Maximum number of rounds through all pairs.
     tol : float, default=1e-3
-        Change of the multipliers in one round, relative to their size, below which to stop.
+        Learning stops when a round changes the multipliers by less than this, relative to their size.
     random_state : int, RandomState instance or None, default=None
-        Accepted for code that gives it, and without effect: nothing is random here.{WATCHING}
+        Accepted for compatibility and ignored: nothing is random here.{WATCHING}
 
     Attributes
     ----------
     threshold_ : float
-        The distance up to which a pair is predicted to be similar. `fit` sets it to the one that is right for most of its
-        pairs, and it is not part of a model file.
+        The distance up to which a pair is predicted to be similar. `fit` sets it to the value that classifies most of its
+        pairs correctly. It is not part of a model file.
     trace_ : dict of ndarray
         Every step: iteration, loss, step_length.{ATTRIBUTES}
 
@@ -148,7 +149,7 @@ class PairsITML(Estimator):
 
     Examples
     --------
-    Rows are alike here if the first number is about the same, whatever the second is.
+    Rows are similar here if the first number is about the same, whatever the second is.
 
     >>> from svml import PairsITML
     >>> pairs = [[[1.2, 7.5], [1.3, 1.5]], [[6.4, 2.6], [6.2, 9.7]],
@@ -201,11 +202,11 @@ class PairsITML(Estimator):
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2, n_features)
-            The pairs. Columns are standardised inside, by mean and standard deviation of the distinct rows.
+            The pairs. Columns are standardised internally, by the mean and standard deviation of the distinct rows.
         y : array-like of shape (n_pairs,)
-            1 for pairs that are similar, -1 for those that are not.
+            1 for similar pairs, -1 for dissimilar pairs.
         bounds : pair of float, default=None
-            Takes the place of the parameter `bounds`.
+            Overrides the parameter `bounds`.
 
         Returns
         -------
@@ -242,7 +243,7 @@ class PairsITML(Estimator):
         return self
 
     def decision_function(self, pairs: ArrayLike) -> Floats:
-        """How alike the two rows of each pair are: minus their distance.
+        """How similar the two rows of each pair are: minus their distance.
 
         Parameters
         ----------
@@ -272,38 +273,38 @@ class PairsITML(Estimator):
         distances = self.pair_distance(pairs)
         if "threshold_" not in self.__dict__:
             raise AttributeError(
-                "a model that was read from a file has no threshold; call calibrate_threshold or set_threshold first"
+                "a model read from a file has no threshold; call calibrate_threshold or set_threshold first"
             )
         return np.where(distances <= self.threshold_, 1, -1)
 
     def score(self, pairs: ArrayLike, y: ArrayLike) -> float:
-        """How well distances tell similar pairs from others.
+        """How well the distances separate similar from dissimilar pairs.
 
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2, n_features)
             The pairs.
         y : array-like of shape (n_pairs,)
-            1 for pairs that are similar, -1 for those that are not.
+            1 for similar pairs, -1 for dissimilar pairs.
 
         Returns
         -------
         auc : float
-            The area under the ROC curve of `decision_function`: the probability that a similar pair is nearer than one that
-            is not.
+            The area under the ROC curve of `decision_function`: the probability that a similar pair is nearer than a
+            dissimilar one.
         """
         values = self.decision_function(pairs)
         return float(roc_auc_score(self._kinds(y, len(values)), values))
 
     def calibrate_threshold(self, pairs: ArrayLike, y: ArrayLike) -> Any:
-        """Set the threshold to the distance that is right for most of these pairs.
+        """Set the threshold to the distance that classifies most of these pairs correctly.
 
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2, n_features)
-            The pairs; better not those of the fit.
+            The pairs, preferably not those of the fit.
         y : array-like of shape (n_pairs,)
-            1 for pairs that are similar, -1 for those that are not.
+            1 for similar pairs, -1 for dissimilar pairs.
 
         Returns
         -------
@@ -343,10 +344,10 @@ class PairsITML(Estimator):
         """1 and -1 for each pair."""
         kinds = check_array(y, dtype=None, ensure_2d=False, ensure_min_samples=0, input_name="y")
         if kinds.ndim != 1 or len(kinds) != count:
-            raise ValueError(f"y has shape {kinds.shape} for {count} pairs: it must have one entry for each")
+            raise ValueError(f"y has shape {kinds.shape} for {count} pairs; it must have one entry for each pair")
         if not np.isin(kinds, (-1, 1)).all():
             other = next(value for value in kinds.tolist() if value not in (-1, 1))
-            raise ValueError(f"y must be 1 for pairs that are similar and -1 for those that are not, but it has {other!r}")
+            raise ValueError(f"y must be 1 for similar pairs and -1 for dissimilar pairs, but it contains {other!r}")
         return np.asarray(kinds, dtype=np.int64)
 
     def _library_params(self, labels: Collection[str]) -> dict[str, Any]:

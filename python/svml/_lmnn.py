@@ -15,32 +15,32 @@ from svml._base import ATTRIBUTES, NAMES, PARAMETERS, Callbacks, Estimator
 class LMNN(Estimator):
     __doc__ = f"""Large margin nearest neighbours.
 
-    The nearest rows of the same class are drawn near, and rows of other classes are kept a margin further away than
-    these [1]_. The problem is convex, and a duality gap certifies how far the loss can be from the least possible.
+    The nearest rows of the same class are pulled close, and rows of other classes are kept further away than these by a
+    margin [1]_. The problem is convex, and a duality gap certifies how far the loss can be from the optimum.
 
     Parameters
     ----------
     n_components : int, default=None
-        Dimensions to map into; None: as many as there are features.
+        Number of dimensions to map into; None: the number of features.
     n_neighbors : int, default=3
-        Rows of the same class that are drawn near, for each row.
+        Number of rows of the same class that are pulled close, for each row.
     mu : float, default=1.0
         Weight of rows of other classes within the margin.
     regularization : float, default=None
-        The same weight as metric-learn has it, between 0 and 1, in place of `mu`: the share of the pull of rows of the
-        same class, ``mu = (1 - regularization) / regularization``. Its default there, 0.5, is ``mu=1``.
+        The same weight as metric-learn defines it, between 0 and 1, instead of `mu`: the share of the pull of rows of the
+        same class, ``mu = (1 - regularization) / regularization``. The default of metric-learn, 0.5, is ``mu=1``.
     init : {{"identity", "scaled", "auto", "pca"}} or array-like of shape (n_components, n_features), default="identity"
-        Where L starts: I, or I/sqrt(d); with `n_components` the leading principal directions. "auto" is the default and
-        "pca" the same as "identity". An array is L on features as they are, such as `components_` of another fit.
+        Initial value of L: I, or I/sqrt(d); with `n_components`, the leading principal directions. "auto" is the default and
+        "pca" the same as "identity". An array is L on the original features, such as `components_` of another fit.
     solver : {{"lbfgs", "cg"}}, default="lbfgs"
         How the loss is minimised: by limited-memory BFGS or by conjugate gradients.
     max_iter : int, default=1000
-        Most steps.
+        Maximum number of steps.
     tol : float, default=1e-3
-        Duality gap, relative to the loss, at which to stop. With `n_components` below the number of features there is no such
-        gap: it stops when the loss falls by no more than this, relative to itself, in ten steps.
+        Duality gap, relative to the loss, at which to stop. If `n_components` is below the number of features, there is no
+        such gap: learning stops when the loss falls by no more than this, relative to itself, in ten steps.
     random_state : int, RandomState instance or None, default=None
-        Accepted for code that gives it, and without effect: nothing is random here.{PARAMETERS}
+        Accepted for compatibility and ignored: nothing is random here.{PARAMETERS}
 
     Attributes
     ----------

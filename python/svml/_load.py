@@ -22,14 +22,14 @@ def load(path: str | bytes | PathLike[str]) -> Any:
     Parameters
     ----------
     path : str, bytes or path-like
-        A file of `save`, of ``svml train`` or of the Rust library.
+        A file written by `save`, by ``svml train`` or by the Rust library.
 
     Returns
     -------
     estimator : object
         A fitted `SVMLClassifier`, or `SVML`, `NCA`, `LMNN`, `ITML` or `PairsITML` for a metric without a classifier. Class labels
-        are numbers where the file says so, else texts. It takes the table as it is, with its text columns: columns of a
-        frame are matched by name, in any order, and columns that the model does not know are ignored.
+        are numbers if the file says so, otherwise strings. The estimator takes tables with text columns as they are: columns
+        of a data frame are matched by name, in any order, and columns that the model does not know are ignored.
 
     Examples
     --------

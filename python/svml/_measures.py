@@ -42,30 +42,30 @@ def measures(
     y_pred : array-like of shape (n_samples,), default=None
         The predicted classes; without them the most probable class is predicted.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), default=None
-        The probabilities of the classes, as of ``predict_proba``; of two classes those of `pos_label` are enough. Without
-        them there is no AUC, average precision, Brier score, log loss or calibration error.
+        The probabilities of the classes, as returned by ``predict_proba``; for two classes, those of `pos_label` are enough.
+        Without them there is no AUC, average precision, Brier score, log loss or calibration error.
     labels : array-like of shape (n_classes,), default=None
         The classes, in the order of the columns of `y_proba`, as ``classes_`` has them; by default the sorted classes of
         `y_true` and `y_pred`.
     pos_label : object, default=None
-        Of two classes the one that F1, average precision and the Brier score are about; by default the second.
+        With two classes, the class that F1, average precision and the Brier score refer to; by default the second.
 
     Returns
     -------
     measures : Measures
         A dict, whose entries are attributes too, and which prints as a table:
 
-        - ``rows``, and ``error`` and ``balanced_error``, which are one less `accuracy_score` and
+        - ``rows``, and ``error`` and ``balanced_error``, which are one minus `accuracy_score` and one minus
           `balanced_accuracy_score`;
-        - ``auc`` (`roc_auc_score`), ``average_precision`` (`average_precision_score`) and ``f1`` (`f1_score`), of several
-          classes the means over each against the rest (``multi_class="ovr"``, ``average="macro"``);
+        - ``auc`` (`roc_auc_score`), ``average_precision`` (`average_precision_score`) and ``f1`` (`f1_score`), for several
+          classes the mean over the classes, each against the rest (``multi_class="ovr"``, ``average="macro"``);
         - ``mcc`` (`matthews_corrcoef`), ``brier`` (`brier_score_loss`), ``log_loss`` (`log_loss`);
         - ``calibration_error``: the mean, over ten bins of equal count (fewer below 200 rows), of how far the mean
-          probability of the predicted classes is from the share of right predictions;
+          probability of the predicted classes is from the share of correct predictions;
         - ``positive``, the class of `pos_label`, or None if there are more than two; ``classes`` and ``confusion``
           (`confusion_matrix`);
         - ``intervals``, a dict from these names to 95 % intervals (low, high): Wilson's for the error, from resamples of
-          the rows for the others; a name is absent where all resamples agree, which tells nothing;
+          the rows for the others; a name is absent if all resamples agree, which would be uninformative;
         - ``per_class``, a list of dicts with ``class``, ``rows``, ``precision``, ``recall``, ``f1``, ``auc`` and
           ``average_precision`` of each class against the rest.
 
@@ -101,7 +101,7 @@ def measures(
     if given:
         predicted = given[0]
     elif proba is None:
-        raise ValueError("y_pred or y_proba is needed")
+        raise ValueError("y_pred or y_proba is required")
     else:
         predicted = known[proba.argmax(axis=1)]
     return measured(known, truth, predicted, proba, positive, threads=1)
@@ -123,7 +123,7 @@ def measured(
             place[label_of(label)] = len(classes)
             classes.append(label)
     if len(classes) < 2:
-        raise ValueError(f"at least two classes are needed, and there is only {classes}; give labels=")
+        raise ValueError(f"at least two classes are needed, but there is only {classes}; give labels=")
 
     def places(values: NDArray[Any]) -> NDArray[np.int64]:
         distinct, inverse = np.unique(values, return_inverse=True)

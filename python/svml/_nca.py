@@ -11,24 +11,24 @@ from svml._base import ATTRIBUTES, PARAMETERS, Callbacks, Estimator
 class NCA(Estimator):
     __doc__ = f"""Neighbourhood component analysis.
 
-    Each row draws a neighbour by a softmax over distances; the expected share of rows whose neighbour is of their own
-    class is maximised over the metric [1]_.
+    Each row picks a neighbour by a softmax over distances; the metric maximises the expected share of rows whose neighbour
+    belongs to their own class [1]_.
 
     Parameters
     ----------
     n_components : int, default=None
-        Dimensions to map into; None: as many as there are features.
+        Number of dimensions to map into; None: the number of features.
     init : {{"scaled", "identity", "auto", "pca"}} or array-like of shape (n_components, n_features), default="scaled"
-        Where L starts: I/sqrt(d), or I; with `n_components` the leading principal directions. "auto" is the default and
-        "pca" the same as "identity". An array is L on features as they are, such as `components_` of another fit.
+        Initial value of L: I/sqrt(d), or I; with `n_components`, the leading principal directions. "auto" is the default and
+        "pca" the same as "identity". An array is L on the original features, such as `components_` of another fit.
     solver : {{"lbfgs", "cg"}}, default="lbfgs"
         How the loss is minimised: by limited-memory BFGS or by conjugate gradients.
     max_iter : int, default=100
-        Most steps.
+        Maximum number of steps.
     tol : float, default=1e-5
-        Relative decrease of the loss below which to stop.
+        Learning stops when the relative decrease of the loss is less than this.
     random_state : int, RandomState instance or None, default=None
-        Accepted for code that gives it, and without effect: nothing is random here.{PARAMETERS}
+        Accepted for compatibility and ignored: nothing is random here.{PARAMETERS}
 
     Attributes
     ----------

@@ -14,9 +14,9 @@ except ImportError:
 class ProgressBar:
     """A bar that shows how far a fit is, for the parameter `callbacks`.
 
-    It is drawn by tqdm where that is installed, in a notebook as one of the notebook's own; elsewhere it is plain lines,
-    the fewer the longer the fit takes. It shows what is learned, the steps and the time so far and, of several SVMs once
-    one has been learned, in about which time all will be; how many steps there will be nobody knows.
+    It is drawn by tqdm if that is installed, in a notebook as a notebook widget; otherwise it prints plain lines, less
+    often the longer the fit takes. It shows what is being learned, the steps and the time so far and, for several SVMs,
+    once the first has been learned, an estimate of the time until all are; the number of steps is not known in advance.
 
     Parameters
     ----------

@@ -36,106 +36,107 @@ DOC = f"""Parameters
     ----------
     form : {{"auto", "sphere", "diagonal", "full", "low_rank"}}, default="auto"
         Structure of L: "sphere" (one width), "diagonal" (a weight for each feature), "full", "low_rank" (a map into
-        `n_components` dimensions), or "auto": the mean of several SVMs with kernels and metrics of their own, unless
-        `n_components` says that it is low rank.
+        `n_components` dimensions), or "auto": the mean of several SVMs, each with its own kernel and metric, or low rank
+        if `n_components` is given.
     kernel : {{"gaussian", "exponential", "laplacian"}}, default="gaussian"
-        The kernel of an SVM whose form is given: ``exp(-|L (x - z)|^2)``, ``exp(-|L (x - z)|)``, or
-        ``exp(-sum_k w_k |x_k - z_k|)`` with w the diagonal of L, which is a sphere or diagonal then.
+        The kernel, if a form is given: ``exp(-|L (x - z)|^2)``, ``exp(-|L (x - z)|)``, or
+        ``exp(-sum_k w_k |x_k - z_k|)`` where w is the diagonal of L, for the forms "sphere" and "diagonal" only.
     n_components : int, default=None
-        Dimensions to map into. "low_rank" needs it; "sphere", "diagonal" and "full" do not go with it.
+        Number of dimensions to map into. Required for "low_rank"; not allowed for "sphere", "diagonal" and "full".
     validation : int, "hold_out" or "loo", default=2
-        How metric and C are validated while they are learned: on this number of folds, on a quarter of the rows
-        (while another quarter says when to stop), or on every row left out alone, in closed form.
+        How the metric and C are validated while they are learned: with this number of folds, on a quarter of the rows
+        (with another quarter for early stopping), or by leave-one-out in closed form.
     surrogate : {{"squared_hinge", "sigmoid", "logistic"}}, default="squared_hinge"
         The smooth function that stands in for the zero-one loss.
     steepness : float, default=5.0
         Steepness of the sigmoid and of the logistic surrogate.
     regularization : float, default=0.01
-        Weight of the regulariser that holds L near its start.
+        Weight of the regulariser that keeps L near its initial value.
     init : {{"scaled", "identity", "gradients", "auto", "pca"}} or array-like of shape (n_components, n_features), \
 default="scaled"
-        Where L starts: I/sqrt(d), I, or the directions in which SVMs with one width vary most, the last only if the
-        form is given. For low rank the first two are the leading principal directions. "auto" is the default and "pca" the
-        same as "identity". An array is L on features as they are, such as `components_` of another fit, if the form is
-        "full" or "low_rank".
+        Initial value of L: I/sqrt(d), I, or the directions in which SVMs with one width vary most, the last only if a
+        form is given. For low rank, the first two are the leading principal directions. "auto" is the default, and "pca"
+        is the same as "identity". An array is L on the original features, such as `components_` of another fit, for the
+        forms "full" and "low_rank".
     C_init : float, default=0.5
-        C at the start.
+        Initial value of C.
     learn_C : bool, default=True
-        Whether C is learned; otherwise it stays as it starts.
+        Whether C is learned; otherwise it keeps its initial value.
     solver : {{"lbfgs", "cg"}}, default="lbfgs"
         How the loss is minimised: by limited-memory BFGS or by conjugate gradients.
     max_iter : int, default=100
-        Most steps, for each SVM that is learned.
+        Maximum number of steps, for each SVM that is learned.
     tol : float, default=0.01
-        Decrease of the loss below which to stop, relative to the loss.
+        Learning stops when the loss decreases by less than this, relative to the loss.
     patience : int, default=5
-        Steps without a better result on the rows for early stopping before learning ends, with
+        Number of steps without a better result on the early-stopping rows before learning ends, with
         ``validation="hold_out"``.
     refit : bool, default=True
-        Whether the SVM is trained again on all rows with the learned L and C.
+        Whether the SVM is retrained on all rows with the learned L and C.
     cross_fit : bool, default=True
-        Whether all is learned by halves too, each of which is asked about the other. The weights of several SVMs,
-        `honest_error_` and the probabilities rest on that, and several SVMs start from what the halves have learned.
+        Whether models are also learned on each half of the rows and applied to the other half (cross-fitting). The weights
+        of several SVMs, `honest_error_` and the probabilities are based on this, and several SVMs start from what was
+        learned on the halves.
     class_weight : dict, "balanced" or None, default=None
-        How much the rows of each class count: by label, or inversely to the weight of the class.
+        Class weights: a dict from labels to weights, or inversely proportional to the total weight of each class.
     random_state : int, RandomState instance or None, default=0
-        Seed of the folds. The same number gives the same model, bit for bit; None draws one.
+        Seed for the folds. The same number gives the same model, bit for bit; None chooses one at random.
     landmarks : "auto", "exact" or int, default="auto"
-        Whether SVMs are trained on landmarks, rows that stand for all others, so that time and memory grow with the
-        number of rows only: "auto" is exact up to about 5,000 rows and goes through landmarks beyond, "exact" has none,
-        whatever it costs, and a number is the most landmarks that the SVMs of the model have. With
-        ``validation="loo"`` everything is exact.
+        Whether SVMs are trained on landmarks, rows that represent all others, so that time and memory grow only linearly
+        with the number of rows: "auto" is exact up to about 5,000 rows and uses landmarks for more, "exact" never uses
+        landmarks, whatever the cost, and a number is the maximum number of landmarks of the SVMs of the model. With
+        ``validation="loo"``, everything is exact.
     memory_limit : int or None, default=None
-        Most bytes that a fit may use: kernel matrices and what is computed from them and, through landmarks, the rows. None
-        is three quarters of what the computer, or the container it runs in, has free. Through landmarks fewer of
-        them are taken if the limit asks for it. What would need more is refused with a MemoryError. It holds for the memory
-        of a card too, where it is the smaller of this and what is free there.
+        Limit in bytes on the memory of a fit: kernel matrices and what is computed from them and, with landmarks, the rows.
+        None means three quarters of the free memory of the computer, or of the container it runs in. Fewer landmarks are
+        used if the limit requires it. A fit that would need more raises a MemoryError. On a GPU, the limit is the smaller
+        of this and the free GPU memory.
     checkpoint : str or path-like or None, default=None
-        File that keeps what has been computed. If the process is killed, or the computer stops, the same fit with the same
-        file goes on where it was, and the model has the bits that it would have had. It needs a `random_state` that is a
-        number. The file is removed at the end of a fit that was not ended early, and holds no rows. A search over
-        parameters, whose fits differ, has no use for it.{PARAMETERS}
+        File in which to save progress. If the process is killed or the computer goes down, the same fit with the same file
+        resumes where it stopped, and gives exactly the same model, bit for bit. `random_state` must be an integer. The file
+        is removed at the end of a fit that was not stopped early, and contains no rows of the data. It is of no use in a
+        parameter search, where every fit is different.{PARAMETERS}
 
     Attributes
     ----------
     C_ : float or ndarray of shape (n_members,)
-        C; of several SVMs that of each.
+        C; for several SVMs, one value for each.
     members_ : list of dict
-        The SVMs whose mean the model is, each with kernel, form, n_components (None unless low_rank), C, weight and
-        components, the map of its own metric on features as they are. The weights add up to one.
+        The SVMs whose mean is the model, each with kernel, form, n_components (None unless low_rank), C, weight and
+        components, the map of its own metric on the original features. The weights add up to one.
     honest_error_ : float or None
-        Share of the training rows that are misclassified by what was learned without them, on one half of the rows
-        for the other; the mean of several deals of few rows into halves. None without `cross_fit`, or if there are too
-        few rows.
+        Cross-fitted error: the share of training rows misclassified by models learned on the other half of the rows; for
+        small data sets, the mean over several random splits into halves. None without `cross_fit`, or if there are too few
+        rows.
     honest_log_loss_ : float or None
-        Mean of ``-log(p)`` on the same rows, with p the probability of the class that a row has.
+        Mean of ``-log(p)`` on the same rows, where p is the predicted probability of the true class.
     candidates_ : list of dict
         The SVMs that were compared, each with kernel, form, n_components (None unless low_rank), cost (C), error on
-        rows that were not used to learn it, weight in the mean, and whether it was chosen, that is, is part of it; empty
-        if the form was given.
+        held-out rows, weight in the mean, and whether it was chosen, that is, is part of the mean; empty if a form was
+        given.
     landmarks_ : dict or None
-        Through how many landmarks the fit went: ``learned``, while metric and C were learned, and ``in_model``, in each
-        SVM of the model, which is None if these are exact. None if everything was exact.
+        Number of landmarks: ``learned``, while the metric and C were learned, and ``in_model``, in each SVM of the model,
+        which is None if the SVMs are exact. None if everything was exact.
     temperature_ : float or None
-        What decision values are divided by on the way to probabilities; see ``docs/math.md``. None for a model of a file that
-        has no probabilities, or has them from neighbours.
+        The temperature that decision values are divided by to obtain probabilities; see ``docs/math.md``. None for a model
+        read from a file that has no probabilities, or has them from nearest neighbours.
     support_ : ndarray of shape (n_SV,)
-        Rows of the training data that are support vectors, of any SVM, class after class; of identical rows the
-        first. Those of SVMs on landmarks are the landmarks.
+        Indices of the training rows that are support vectors of any SVM, class by class; for identical rows, the index of
+        the first. For SVMs on landmarks, these are the landmarks.
     support_vectors_ : ndarray of shape (n_SV, n_features)
         The support vectors.
     n_support_ : ndarray of shape (n_classes,)
         Number of support vectors of each class.
     dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
-        Their coefficients, laid out as in `sklearn.svm.SVC`; the ridge 1/C is in them. For a single SVM only, which
-        a model has whose form is given.
+        Their coefficients, laid out as in `sklearn.svm.SVC`; the ridge 1/C is included in them. For a single SVM only, that
+        is, if a form is given.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         The offset of the SVM of each pair of classes. For a single SVM only.
     trace_ : dict of ndarray
         Every step: iteration, kernel, form, half, loss, train_error, valid_error, stopping_error (NaN without rows for
-        early stopping), cost (C), support_vectors (how many), step_length. `half` is True where it is learned on half of
-        the rows, which comes first for each of several SVMs; those that are part of the mean then go on, on all rows,
-        from what the halves have learned. Of the two halves the steps of one are listed.{ATTRIBUTES}
+        early stopping), cost (C), support_vectors (how many), step_length. `half` is True for steps on half of the rows,
+        which come first for each of several SVMs; those that are part of the mean are then trained further on all rows,
+        starting from what was learned on the halves. The steps of only one of the two halves are listed.{ATTRIBUTES}
 """
 
 REFERENCES = """References
@@ -149,8 +150,8 @@ class SVML(Estimator):
     __doc__ = f"""Support vector metric learning as a transformer.
 
     Learns the matrix L of the kernel ``exp(-|L (x - z)|^2)`` together with C and a support vector machine [1]_, and
-    maps rows by it. By default several SVMs with kernels of their own are learned, and L is the mean of their metrics.
-    Use it before nearest neighbours, `sklearn.svm.SVC`, or for pictures; `SVMLClassifier` is the same with the SVMs.
+    maps rows with it. By default several SVMs with different kernels are learned, and L is the mean of their metrics.
+    Use it before nearest neighbours, `sklearn.svm.SVC`, or for plots; `SVMLClassifier` also classifies with the SVMs.
 
     {DOC}
     See Also
@@ -249,7 +250,7 @@ class SVML(Estimator):
         Parameters
         ----------
         path : str, bytes or path-like
-            A file of `save`, of ``svml train`` or of the Rust library.
+            A file written by `save`, by ``svml train`` or by the Rust library.
 
         Returns
         -------
@@ -340,13 +341,13 @@ class SVML(Estimator):
 
     @property
     def C_(self) -> float | Floats:
-        """C; of several SVMs that of each."""
+        """C; for several SVMs, one value for each."""
         costs = [float(member["cost"]) for member in self._svms()]
         return costs[0] if len(costs) == 1 else np.array(costs)
 
     @property
     def members_(self) -> list[dict[str, Any]]:
-        """The SVMs whose mean the model is."""
+        """The SVMs whose mean is the model."""
         model = self._fitted()
         found = []
         for place, member in enumerate(model.members):
@@ -365,12 +366,12 @@ class SVML(Estimator):
 
     @property
     def honest_error_(self) -> float | None:
-        """Share of rows that are misclassified by what was learned without them."""
+        """Cross-fitted error on the training rows."""
         return self._honest("error")
 
     @property
     def honest_log_loss_(self) -> float | None:
-        """Mean of -log(p) of the rows' classes, by what was learned without these rows."""
+        """Cross-fitted log loss on the training rows."""
         return self._honest("log_loss")
 
     @property
@@ -384,18 +385,18 @@ class SVML(Estimator):
 
     @property
     def landmarks_(self) -> dict[str, int | None] | None:
-        """Through how many landmarks the fit went; None if everything was exact."""
+        """Number of landmarks; None if everything was exact."""
         landmarks = self._fitted().report.get("landmarks")
         return None if landmarks is None else dict(landmarks)
 
     @property
     def temperature_(self) -> float | None:
-        """What decision values are divided by on the way to probabilities."""
+        """The temperature that decision values are divided by to obtain probabilities."""
         return self._fitted().temperature
 
     @property
     def support_(self) -> NDArray[np.intp]:
-        """Rows of the training data that are support vectors."""
+        """Indices of the training rows that are support vectors."""
         return self._fitted().support_rows.astype(np.intp)
 
     @property
@@ -423,15 +424,15 @@ class SVML(Estimator):
     def _svms(self) -> list[dict[str, Any]]:
         members = self._fitted().members
         if not members:
-            raise AttributeError("the model of this file has no SVM, and so no C and no coefficients")
+            raise AttributeError("the model in this file has no SVM, and therefore no C and no coefficients")
         return members
 
     def _single(self, name: str) -> None:
         count = len(self._svms())
         if count > 1:
             raise AttributeError(
-                f"{name} is there for a single SVM only, and this model is the mean of {count}; for a single one give "
-                f'its form, as in {type(self).__name__}(form="diagonal")'
+                f"{name} exists only for a single SVM, but this model is the mean of {count}; for a single SVM choose "
+                f'a form, as in {type(self).__name__}(form="diagonal")'
             )
 
     def _honest(self, key: str) -> float | None:
@@ -444,9 +445,9 @@ class SVMLClassifier(ClassifierMixin, SVML):
 
     The kernel is ``exp(-|L (x - z)|^2)``. The matrix L and C are learned together with the SVM by gradient descent
     on a smooth validation error [1]_. By default the decision is the mean of several such SVMs that differ in kernel and
-    form of L, weighted by how they do on rows that they have not seen; where a map into few dimensions does far better
-    there, it takes their place. With `form` there is one SVM. Several classes are one-against-one SVMs with one L and one
-    C. It is a transformer as well.
+    form of L, weighted by their performance on held-out rows; if a map into few dimensions does far better there, it takes
+    their place. If `form` is given, there is a single SVM. Several classes are handled by one-against-one SVMs that share L
+    and C. The classifier is also a transformer.
 
     {DOC}
     See Also
@@ -492,8 +493,8 @@ class SVMLClassifier(ClassifierMixin, SVML):
         Returns
         -------
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes one value, positive for the second. With more, one for each class, of which the largest
-            decides: pairs won, and a share of less than one third that breaks ties.
+            With two classes a single value, positive for the second class. With more, one value for each class, of which the
+            largest decides: the number of pairs won, plus a fraction of less than one third that breaks ties.
         """
         X = self._rows(X)
         values = self._model.decision(X, self._threads(), self._device(len(X)))
@@ -538,16 +539,16 @@ class SVMLClassifier(ClassifierMixin, SVML):
         Parameters
         ----------
         X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
-            The rows, as a rule others than those of `fit`.
+            The rows, normally not those used in `fit`.
         y : array-like of shape (n_samples,)
             The class of each. Every row counts once.
         pos_label : object, default=None
-            Of two classes the one that F1, average precision and the Brier score are about; by default the second.
+            With two classes, the class that F1, average precision and the Brier score refer to; by default the second.
 
         Returns
         -------
         measures : Measures
-            What `svml.measures` returns: error, AUC and more as entries and attributes; printed, it is a table.
+            The same as `svml.measures` returns: error, AUC and more as entries and attributes; it prints as a table.
         """
         X = self._rows(X)
         truth = column_or_1d(y)
@@ -571,7 +572,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
         X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
             The rows.
         reference : {array-like, frame} of shape (1, n_features), default=None
-            The row that they are compared with; None is the mean of the training rows.
+            The row to compare with; None means the mean of the training rows.
 
         Returns
         -------
@@ -582,7 +583,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
         if reference is not None:
             reference = self._rows(reference)
             if len(reference) != 1:
-                raise ValueError(f"the reference must be one row; {len(reference)} were given")
+                raise ValueError(f"the reference must be a single row, but {len(reference)} were given")
         found = self._model.explain(X, reference, self._threads())
         return Explanation(
             columns=found["columns"],
@@ -594,7 +595,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
         )
 
     def report(self, X: Any, y: Any, path: str | PathLike[str] | None = None, *, title: str | None = None) -> str:
-        """One page about the model and how it does on rows whose classes are known, to read, print or send.
+        """Write a one-page report on the model and its performance on rows whose classes are known.
 
         Parameters
         ----------
@@ -603,14 +604,14 @@ class SVMLClassifier(ClassifierMixin, SVML):
         y : array-like of shape (n_samples,)
             Their classes.
         path : str or path-like, default=None
-            File for the page, which is written whole or not at all.
+            File for the page, which is written completely or not at all.
         title : str, default=None
             Heading of the page.
 
         Returns
         -------
         html : str
-            The page, self-contained: it loads nothing.
+            The self-contained page; it loads nothing.
         """
         X = self._rows(X)
         labels = [label_of(value) for value in np.asarray(y).tolist()]
@@ -621,9 +622,9 @@ class SVMLClassifier(ClassifierMixin, SVML):
         return html
 
     def keep_rows(self, X: Any, y: Any) -> Any:
-        """Keep the training rows in the model, so that `alike` finds those that are like a new row.
+        """Keep the training rows in the model, so that `alike` can find those most similar to a new row.
 
-        They become part of the model file and of pickles: whoever has one of these can read the rows.
+        They become part of the model file and of pickles: anyone who has one of these can read the rows.
 
         Parameters
         ----------
@@ -635,37 +636,37 @@ class SVMLClassifier(ClassifierMixin, SVML):
         Returns
         -------
         self : object
-            The estimator, whose model keeps the rows.
+            The estimator, whose model now keeps the rows.
         """
         X = self._rows(X)
         places = {label_of(label): place for place, label in enumerate(self.classes_.tolist())}
         labels = [label_of(value) for value in np.asarray(y).tolist()]
         unknown = [label for label in labels if label not in places]
         if unknown:
-            raise ValueError(f"y has the class {unknown[0]!r}, which the model was not fitted on")
+            raise ValueError(f"y contains the class {unknown[0]!r}, which the model was not fitted on")
         self._model = self._model.keep_rows(X, np.array([places[label] for label in labels], dtype=np.int64))
         return self
 
     def alike(self, X: Any, n_neighbors: int = 5) -> Alike:
-        """The training rows that are most like each row, in the learned metric.
+        """The training rows most similar to each row in the learned metric.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
             The rows.
         n_neighbors : int, default=5
-            How many for each row.
+            Number of training rows for each row.
 
         Returns
         -------
         alike : Alike
-            Their numbers, classes, distances, and how they pull the decision.
+            Their indices, classes, distances, and their pull on the decision value.
         """
         X = self._rows(X)
         if not self._model.keeps_rows:
             raise ValueError(
                 "the model does not keep its training rows; call keep_rows(X, y) with the rows it was fitted on, or "
-                "train it by the command with --keep-rows"
+                "train it with the command and --keep-rows"
             )
         if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, numbers.Integral) or n_neighbors < 1:
             raise self._invalid("n_neighbors", "an integer of at least 1", n_neighbors)

@@ -1,8 +1,8 @@
 """One fit on many computers: rows on the workers of a Dask cluster.
 
-`SVMLClassifier` is the ordinary one for dask arrays and dataframes. Rows stay on the workers, which add up what is asked of
-them, and the optimiser runs where `fit` is called; prediction is lazy, block by block. It is installed with ``svml[dask]``,
-and its guide is docs/dask.md.
+`SVMLClassifier` is the ordinary classifier for Dask arrays and data frames. Rows stay on the workers, which compute sums
+over them, and the optimiser runs where `fit` is called; prediction is lazy, block by block. Install it with
+``svml[dask]``; the guide is docs/dask.md.
 
 >>> import dask.array as da
 >>> from distributed import Client
@@ -58,7 +58,7 @@ __all__ = ["ClusterError", "SVMLClassifier", "VersionError", "WorkerMemoryError"
 
 CLIENT = """
     client : distributed.Client, default=None
-        The cluster that fits; None is the current client. It is not kept in pickles."""
+        The client of the cluster to fit on; None means the current client. It is not kept in pickles."""
 
 
 def _documented() -> str:
@@ -72,16 +72,16 @@ def _documented() -> str:
     attributes, _, _ = rest.partition("    See Also\n")
     return f"""The SVM that learns its own metric and C, on the workers of a Dask cluster.
 
-    `fit` takes dask arrays and dataframes, whose rows stay on their workers; predictions for them are lazy. Everything else
-    is as with `svml.SVMLClassifier`: parameters, fitted attributes, the model file. The model depends on how the rows are
-    cut into partitions, but not, bit for bit, on the number of workers or on which of them has which rows; with partitions
-    of 65,536 rows it is that of `svml.SVMLClassifier` for more than 131,072 rows.
+    `fit` takes Dask arrays and data frames, whose rows stay on their workers; predictions for them are lazy. Everything else
+    is as in `svml.SVMLClassifier`: parameters, fitted attributes, the model file. The model depends on how the rows are
+    divided into partitions, but not, bit for bit, on the number of workers or on which worker has which rows; with
+    partitions of 65,536 rows, it is identical to that of `svml.SVMLClassifier` for more than 131,072 rows.
 
-    Three parameters mean something else: `memory_limit` is that of each worker, a quarter of which its rows may keep for
-    the next question, and None is the limit that the worker has; `n_jobs` is the number of threads of the driver, and the
-    most that a worker uses, where None is one here and all of the worker's there; `device` is that of the driver, which
-    learns from a sample, and of predictions on each worker, while the workers add up what is asked of them on their
-    processors. ``landmarks="exact"`` and ``validation="loo"`` need all rows together, and are refused.
+    Three parameters have a different meaning: `memory_limit` applies to each worker, which may use a quarter of it to cache
+    intermediate results, and None means the worker's own limit; `n_jobs` is the number of threads of the driver and the
+    maximum number of threads of a worker, where None means one on the driver and all threads of a worker; `device` applies
+    to the driver, which learns from a sample, and to predictions on each worker, while the sums during a fit are computed on
+    the CPUs of the workers. ``landmarks="exact"`` and ``validation="loo"`` need all rows together and raise an error.
 
     Parameters
     ----------
@@ -168,20 +168,20 @@ class SVMLClassifier(svml.SVMLClassifier):
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Any:
-        """Learn from rows on the workers of a cluster, and their classes.
+        """Learn from rows on the workers of a cluster, with their classes.
 
-        An interrupt ends it with the best so far, if there is something to keep; a second one ends it at once.
+        An interrupt ends the fit with the best result so far, if there is one; a second interrupt ends it immediately.
 
         Parameters
         ----------
         X : dask array or dataframe of shape (n_samples, n_features)
-            The rows. Chunks may be of any size, also unknown and empty.
+            The rows. Chunks may be of any size, including unknown and empty.
         y : dask array or series, or array-like, of shape (n_samples,)
             The class of each row.
         sample_weight : dask array or series, or array-like, of shape (n_samples,), default=None
-            A row of weight 2 counts as the row twice, one of weight 0 not at all.
+            Sample weights: a row of weight 2 counts like two such rows, a row of weight 0 is ignored.
         groups : None
-            Not supported here: rows are learned from in parts, in which those of a group may not be together.
+            Not supported here: rows are processed in parts, in which the rows of a group may not be together.
 
         Returns
         -------
@@ -190,7 +190,7 @@ class SVMLClassifier(svml.SVMLClassifier):
         """
         if groups is not None:
             raise ValueError(
-                "groups are not supported on Dask, where rows are learned from in parts; use svml.SVMLClassifier, which "
+                "groups are not supported on Dask, where rows are processed in parts; use svml.SVMLClassifier, which "
                 "takes groups up to 131072 rows"
             )
         started = time.monotonic()
@@ -218,7 +218,7 @@ class SVMLClassifier(svml.SVMLClassifier):
                 params = {**self._library_params(labels), "memory_limit": None}
                 rows.make_parts(seen, Plan(svml.__version__, classes, columns, schema))
             except _core.Cancelled:
-                raise TimeoutError("the time was over before all rows were read; raise time_limit") from None
+                raise TimeoutError("the time limit was reached before all rows were read; raise time_limit") from None
             try:
                 model = _core.fit_rows(
                     json.dumps(params),
@@ -255,7 +255,7 @@ class SVMLClassifier(svml.SVMLClassifier):
         Returns
         -------
         y : dask array or ndarray of shape (n_samples,)
-            The classes; a dask array, with a block for each of X, for rows that Dask has.
+            The classes; for Dask collections, a dask array with a block for each block of X.
         """
         return self._lazily("predict", X, 1, self._dtype()) if _is_dask(X) else super().predict(X)
 
@@ -270,8 +270,8 @@ class SVMLClassifier(svml.SVMLClassifier):
         Returns
         -------
         values : dask array or ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes one value, positive for the second. With more, one for each class, of which the largest
-            decides: pairs won, and a share of less than one third that breaks ties.
+            With two classes a single value, positive for the second class. With more, one value for each class, of which the
+            largest decides: the number of pairs won, plus a fraction of less than one third that breaks ties.
         """
         if not _is_dask(X):
             return super().decision_function(X)
@@ -299,7 +299,7 @@ class SVMLClassifier(svml.SVMLClassifier):
         return self._lazily("predict_proba", X, (len(self.classes_),))
 
     def transform(self, X: Any) -> Any:
-        """Map rows by the learned metric.
+        """Map rows with the learned metric.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class SVMLClassifier(svml.SVMLClassifier):
         -------
         Z : dask array or ndarray of shape (n_samples, n_components)
             ``(X - mean_) @ components_.T``, with the encoded columns of X: Euclidean distances between rows of Z are
-            those of the metric.
+            distances in the metric.
         """
         if not _is_dask(X):
             return super().transform(X)
@@ -318,7 +318,7 @@ class SVMLClassifier(svml.SVMLClassifier):
         return self._lazily("transform", X, (self.n_components_,))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose class is predicted.
+        """The share of rows whose class is predicted correctly.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class SVMLClassifier(svml.SVMLClassifier):
         Returns
         -------
         score : float
-            The share, by weight.
+            The weighted share.
         """
         if not _is_dask(X):
             return float(super().score(X, y, sample_weight))
@@ -358,10 +358,10 @@ class SVMLClassifier(svml.SVMLClassifier):
     def _check_together(self) -> None:
         """Refuses what needs all rows together."""
         if self.landmarks == "exact":
-            raise self._invalid("landmarks", "'auto' or an integer, as rows lie on many workers", self.landmarks)
+            raise self._invalid("landmarks", "'auto' or an integer, because the rows are spread over many workers", self.landmarks)
         if self.validation == "loo":
             raise self._invalid(
-                "validation", "an integer of at least 2 or 'hold_out', as rows lie on many workers", "loo"
+                "validation", "an integer of at least 2 or 'hold_out', because the rows are spread over many workers", "loo"
             )
         limit = self.memory_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1):
@@ -466,7 +466,7 @@ def _check_collection(X: Any) -> None:
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead; reshape X, one row for each sample")
     if np.isnan(X.shape[1]):
-        raise ValueError("the number of columns of X is unknown; call X.compute_chunk_sizes() before")
+        raise ValueError("the number of columns of X is unknown; call X.compute_chunk_sizes() first")
 
 
 def _partitions(X: Any, y: Any, weights: Any, client: Any) -> Iterator[tuple[Any, Any, Any]]:

@@ -69,9 +69,9 @@ def test_a_fit_that_is_ended_early_leaves_its_file(tmp_path, circles):
     assert model.stop_reason_ == "interrupted" and os.path.exists(file)
 
     X, y = circles
-    with pytest.raises(ValueError, match="other data; remove the file to begin anew"):
+    with pytest.raises(ValueError, match="different data; use a different file"):
         SVMLClassifier(checkpoint=file).fit(X[1:], y[1:])
-    with pytest.raises(ValueError, match=r"other parameters; .*\(the parameter checkpoint\)"):
+    with pytest.raises(ValueError, match=r"different parameters; .*\(the parameter checkpoint\)"):
         SVMLClassifier(checkpoint=file, tol=0.1).fit(X, y)
     # What changes no bit may change.
     model.set_params(callbacks=None, n_jobs=2, memory_limit=10**9).fit(X, y)
@@ -88,7 +88,7 @@ def test_what_is_not_allowed(tmp_path, circles):
         SVMLClassifier(checkpoint=tmp_path / "no" / "folder").fit(*circles)
     other = tmp_path / "table.csv"
     other.write_text("a,b\n")
-    with pytest.raises(ValueError, match="this file is not a checkpoint of svml"):
+    with pytest.raises(ValueError, match="this file is not an svml checkpoint"):
         SVMLClassifier(checkpoint=other).fit(*circles)
     assert other.read_text() == "a,b\n"
     assert clone(SVMLClassifier(checkpoint="a")).checkpoint == "a"

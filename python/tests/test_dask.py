@@ -460,7 +460,7 @@ def test_other_versions_are_refused(client, small):
 
         client.run(change, workers=[worker])
 
-    both = f"{worker} has svml 0.0.9, the driver has svml {svml.__version__}; install"
+    both = f"{worker} has svml 0.0.9, but the driver has svml {svml.__version__}; install"
     try:
         pretend("0.0.9")
         with pytest.raises(VersionError, match=both):
@@ -511,14 +511,14 @@ def test_rows_that_cannot_be_made_again(small):
                 done.append(True)
                 os.kill(pids[worker], signal.SIGKILL)
 
-        with pytest.raises(ClusterError, match="cannot be made again.*read from files"):
+        with pytest.raises(ClusterError, match="cannot be recomputed.*read from files"):
             SVMLClassifier(client=client, callbacks=kill, **QUICK).fit(dX, da.from_array(y, chunks=-1))
 
 
 def test_partitions_that_change_are_noticed(client):
     plan = _cluster.Plan(svml.__version__, np.array([0, 1]), 4, None)
     part = client.submit(_cluster.cut, plan, _cluster.Table(np.zeros((3, 4)), np.zeros(3, int), None), 7, 4, 0, 0)
-    with pytest.raises(ClusterError, match="partition 7 had 4 rows when it was read first, and has 3 now"):
+    with pytest.raises(ClusterError, match="partition 7 had 4 rows when it was first read, but has 3 now"):
         part.result()
 
 

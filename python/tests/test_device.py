@@ -54,7 +54,7 @@ def test_other_words_are_refused(kind, device):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_a_card_that_is_not_there_is_an_error(kind):
-    words = rf"{NO_CARD} cannot be used: .+; device=\"cpu\" computes without it, and device=\"auto\" uses a card only"
+    words = rf"{NO_CARD} cannot be used: .+; use device=\"cpu\" to compute without it, or device=\"auto\" to use a GPU only"
     with pytest.raises(RuntimeError, match=words):
         fitted(kind(device=NO_CARD), *rows())
 

@@ -125,10 +125,10 @@ def test_pictures_of_a_mean(cancer):
     assert not any("not used" in text for text in texts)
     assert [text.split("weight ")[1] for text in texts[3:]] == [f"{weight:.2f}" for weight in used.values()]
     relevance = drawn(RelevanceDisplay.from_estimator(model))
-    assert "from the least to the largest" in relevance.ax_.get_xlabel()
+    assert "from the smallest to the largest" in relevance.ax_.get_xlabel()
     assert (relevance.spread[0] < relevance.spread[1]).any()
     alone = drawn(RelevanceDisplay(np.array([0.7, 0.3]), names=["a", "b"], n_features=2).plot())
-    assert "from the least" not in alone.ax_.get_xlabel()
+    assert "from the smallest" not in alone.ax_.get_xlabel()
     map_ = drawn(MapDisplay.from_estimator(model, X, y)).map
     # Averaged over the other directions, the decision is still that of most rows.
     rows, columns = map_["decided"].shape
@@ -254,7 +254,7 @@ def test_curves_are_those_of_scikit_learn(cancer, wine):
     auc = [metrics.roc_auc_score(y[1::2] == place, p[:, place]) for place in range(3)]
     assert [curve["auc"] for curve in curves] == pytest.approx(auc)
     drawn(PrecisionRecallDisplay.from_estimator(model, X[1::2], y[1::2]))
-    with pytest.raises(ValueError, match="every row is of the class 1"):
+    with pytest.raises(ValueError, match="every row belongs to the class 1"):
         RocDisplay.from_estimator(model, X[y == 1], y[y == 1], pos_label=1)
 
 

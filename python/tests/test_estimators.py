@@ -121,7 +121,7 @@ def test_the_default_is_the_mean_of_its_members(data, request):
     # What a mean does not have is not there, and says why.
     for name in ("dual_coef_", "intercept_"):
         assert not hasattr(model, name)
-        with pytest.raises(AttributeError, match=rf'{name} is there for a single SVM only.*form="diagonal"'):
+        with pytest.raises(AttributeError, match=rf'{name} exists only for a single SVM.*form="diagonal"'):
             getattr(model, name)
 
 
@@ -170,7 +170,7 @@ def test_the_error_on_rows_that_were_not_used(cancer, small):
 def test_a_model_that_is_no_better_than_guessing_warns():
     rng = np.random.RandomState(0)
     X, y = rng.randn(120, 3), rng.randint(0, 2, 120)
-    with pytest.warns(UserWarning, match="no better than always naming the most frequent class"):
+    with pytest.warns(UserWarning, match="no better than always predicting the most frequent class"):
         model = SVMLClassifier().fit(X, y)
     assert model.honest_error_ > 0.35
 
@@ -450,7 +450,7 @@ def test_random_state(small):
         (SVML(learn_C=3), "'learn_C' parameter of SVML must be True or False. Got 3"),
         (SVML(cross_fit="no"), "'cross_fit' parameter of SVML must be True or False. Got 'no'"),
         (SVML(form="diagonal", kernel="linear"), "'kernel' parameter of SVML must be gaussian, exponential or"),
-        (SVML(kernel="exponential"), "'kernel' parameter of SVML must be left out, or given with a form"),
+        (SVML(kernel="exponential"), "'kernel' parameter of SVML must be omitted if the form is auto"),
         (SVML(form="full", kernel="laplacian"), "'form' parameter of SVML must be sphere or diagonal for the"),
         (SVML(C_init=-1), "'C_init' parameter of SVML must be between 0.001 and 10000. Got -1"),
         (SVML(regularization=0), "'regularization' parameter of SVML must be positive and finite. Got 0"),
@@ -481,7 +481,7 @@ def test_bad_data_are_named(small):
         (np.where(X > 1, np.inf, X), "Input X contains infinity"),
         (X[0], "Expected 2D array, got 1D array instead"),
         (X[:0], "minimum of 1 is required"),
-        (np.full_like(X, 1e305), "outside the range"),
+        (np.full_like(X, 1e305), "outside the accepted range"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.predict(bad)
@@ -497,7 +497,7 @@ def test_bad_data_are_named(small):
         SVMLClassifier().fit(X, y, sample_weight=np.zeros(len(y)))
     with pytest.raises(ValueError, match="1e-9 and 1e9"):
         SVMLClassifier().fit(X, y, sample_weight=np.full(len(y), 1e-30))
-    with pytest.raises(MemoryError, match="raise memory_limit if the computer has that much"):
+    with pytest.raises(MemoryError, match="raise memory_limit if the computer has enough memory"):
         SVMLClassifier(memory_limit=1000).fit(X, y)
     # The way out that the message names.
     with pytest.raises(MemoryError, match="landmarks=2000"):

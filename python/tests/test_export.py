@@ -202,7 +202,7 @@ def test_an_input_for_each_column(missing, tmp_path):
         assert list(asked(odd)["label"] == "") == [True, False]
         odd["town"], odd["colour"] = "t1", ["", "red"]
         assert list(asked(odd)["label"] == "") == [True, False]
-    with pytest.raises(ValueError, match="columns=True is for ONNX, not for 'c'"):
+    with pytest.raises(ValueError, match="columns=True works only with to='onnx', not with 'c'"):
         model.export(tmp_path / "model.c", columns=True)
 
 
@@ -229,11 +229,11 @@ def test_the_ending_says_what_is_written(small, tmp_path):
         model.export(other, to={".model": "libsvm"}.get(ending, ending[1:]))
         assert other.read_bytes() == path.read_bytes()
     assert (tmp_path / "model.model.range").read_text().startswith("x\n-1 1\n1 ")
-    with pytest.raises(ValueError, match=r"the ending of .*model\.txt.* must be one of \.onnx, \.c, \.js"):
+    with pytest.raises(ValueError, match=r"cannot be inferred from .*model\.txt.* must be one of \.onnx, \.c, \.js"):
         model.export(tmp_path / "model.txt")
     with pytest.raises(ValueError, match="'onnx', 'c', 'js' or 'libsvm'. Got 'pmml'"):
         model.export(tmp_path / "model.c", to="pmml")
-    with pytest.raises(ValueError, match='one SVM with a Gaussian kernel.*form="diagonal"'):
+    with pytest.raises(ValueError, match='single SVM with a Gaussian kernel.*form="diagonal"'):
         SVMLClassifier(form="diagonal", kernel="laplacian").fit(X, y).export(tmp_path / "model.model")
     with pytest.raises(AttributeError, match="not fitted"):
         SVMLClassifier().export(tmp_path / "model.c")

@@ -29,7 +29,7 @@ COMMAND = os.environ.get("SVML_COMMAND")
 needs_command = pytest.mark.skipif(COMMAND is None, reason="SVML_COMMAND does not name the command")
 ENCODED = ["size", "colour=blue", "colour=green", "colour=red", "ok=False", "ok=True", "city=a", "city=b", "count"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:left out as identifiers")
+pytestmark = pytest.mark.filterwarnings("ignore:columns left out because they look like identifiers")
 
 
 def table(n=90, gaps=False):
@@ -136,7 +136,7 @@ def test_objects_that_are_numbers_are_numbers():
 def test_a_slip_in_a_column_of_numbers_is_named():
     X = pd.DataFrame({"age": [*range(20, 58), "oops", None], "size": [k * k % 31 for k in range(40)]})
     with pytest.warns(
-        UserWarning, match="column age was read as text because 1 of its 39 values is no number, such as 'oops'"
+        UserWarning, match="column age was read as text because 1 of its 39 values is not a number, such as 'oops'"
     ):
         SVMLClassifier(max_iter=2, missing="impute").fit(X, [0, 1] * 20)
 
@@ -160,7 +160,7 @@ def test_columns_are_matched_by_name(mixed, fitted):
     expected = fitted.decision_function(X)
     other = X[X.columns[::-1]].drop(columns="who").assign(day=pd.Timestamp("2024-02-29"), extra=1)
     np.testing.assert_array_equal(fitted.decision_function(other), expected)
-    with pytest.raises(ValueError, match="no column 'city' in the data; its columns are: size, .*, City"):
+    with pytest.raises(ValueError, match="no column 'city' in the data; the columns are: size, .*, City"):
         fitted.predict(X.drop(columns="city").assign(City="a"))
     with pytest.raises(ValueError, match="are both named 'city'; rename one"):
         fitted.predict(pd.concat([X, X[["city"]]], axis=1))
@@ -182,10 +182,10 @@ def test_new_categories(mixed, fitted):
         codes.predict(new)
     filled = SVMLClassifier(categories="codes", missing="impute").fit(X.drop(columns="who"), y)
     assert np.isfinite(filled.decision_function(new)).all()
-    with pytest.raises(ValueError, match="row 1, column size: 'large' is not a number, but the column held numbers"):
+    with pytest.raises(ValueError, match="row 1, column size: 'large' is not a number, but the column was numeric"):
         fitted.predict(X.assign(size="large"))
     numbers = SVMLClassifier().fit(X[["size", "count"]], y)
-    with pytest.raises(ValueError, match="row 1, column size: 'large' is not a number, but the column held numbers"):
+    with pytest.raises(ValueError, match="row 1, column size: 'large' is not a number, but the column was numeric"):
         numbers.predict(X[["size", "count"]].assign(size="large"))
 
 
@@ -269,7 +269,7 @@ def test_tables_that_cannot_be_learned_from(mixed):
         SVMLClassifier().fit(X, y[:-1])
     with pytest.raises(ValueError, match="requires y to be passed"):
         SVMLClassifier().fit(X, None)
-    with pytest.raises(ValueError, match="row 4, column size: inf is outside the range"):
+    with pytest.raises(ValueError, match="row 4, column size: inf is outside the accepted range"):
         SVMLClassifier().fit(X.assign(size=[0, 1, 2, np.inf] + [0] * 86), y)
     fitted = SVMLClassifier(max_iter=2).fit(X, y)
     for none in (X[:0], pl.from_pandas(X)[:0], X[:0].to_numpy(dtype=object)):
@@ -359,7 +359,7 @@ def test_summaries_of_parts_merge_to_that_of_the_whole():
         np.testing.assert_array_equal(np.concatenate(parts), rows)
     assert whole.missing == [6, 6, 6, 6, 0, 6]
     assert whole.distinct == [0, 3, 2, 2, 90, 0]
-    with pytest.raises(ValueError, match="columns of a part of the table: 1 found where 6 are needed"):
+    with pytest.raises(ValueError, match="columns of a part of the table: found 1, expected 6"):
         whole.merge(_core.Summary([("size", np.zeros(1))]))
 
 
@@ -459,8 +459,9 @@ def passengers(n=600):
 
 
 IDENTIFIERS = (
-    r"left out as identifiers, which say nothing about new rows: PassengerId \(it numbers the rows\), Name, Ticket "
-    r"\(their texts are different in almost every row\), When \(it holds dates\); categories='codes' or 'onehot'"
+    r"columns left out because they look like identifiers, which say nothing about new rows: "
+    r"PassengerId \(it numbers the rows\), Name, Ticket "
+    r"\(their text differs in almost every row\), When \(it holds dates\); use categories='codes' or 'onehot'"
 )
 
 
@@ -491,7 +492,7 @@ def test_row_numbers_among_numbers(library):
     X, y = passengers()
     numbers = X[["PassengerId", "Age", "Fare"]]
     frame = numbers if library == "pandas" else pl.from_pandas(numbers)
-    with pytest.warns(UserWarning, match=r"PassengerId \(it numbers the rows\); categories="):
+    with pytest.warns(UserWarning, match=r"PassengerId \(it numbers the rows\); use categories="):
         model = SVMLClassifier(form="diagonal").fit(frame, y.to_numpy())
     without = SVMLClassifier(form="diagonal").fit(frame[["Age", "Fare"]], y.to_numpy())
     np.testing.assert_array_equal(model.decision_function(frame), without.decision_function(frame[["Age", "Fare"]]))
@@ -514,7 +515,7 @@ def test_rows_unlike_those_of_training_are_counted():
     odd = X[:5].astype({"Age": float}).assign(Age=[30, 900, np.nan, -200, 40], Sex=["male", "robot", "x", None, "male"])
     told = (
         r"^Age: 2 rows are far outside the range of the training data, \d+ to \d+, such as 900; "
-        "Sex: 2 rows have a category that was not in the training data, such as 'robot'$"
+        "Sex: 2 rows have a category that is not in the training data, such as 'robot'$"
     )
     for ask in (model.predict, model.predict_proba, model.decision_function, model.transform):
         for rows in (odd, pl.from_pandas(odd)):

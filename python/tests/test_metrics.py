@@ -169,7 +169,7 @@ def test_pairs_that_cannot_be_used(pairs):
     for bad, match in [
         ((rows[:, 0], kinds), r"\(n_pairs, 2, n_features\)"),
         ((rows, kinds[:-1]), "one entry for each"),
-        ((rows, np.where(kinds == 1, 1, 0)), "it has 0"),
+        ((rows, np.where(kinds == 1, 1, 0)), "it contains 0"),
         ((rows, np.ones(len(rows))), "every pair is similar"),
         ((np.full_like(rows, np.nan), kinds), "NaN"),
         ((rows[:0], kinds[:0]), "no pairs"),

@@ -146,7 +146,7 @@ def test_what_stands_at_the_path_is_kept(tmp_path, small):
             write(file)
         assert file.read_text() == "old"
         (tmp_path / "nothing").symlink_to(tmp_path / "gone")
-        with pytest.raises(OSError, match="not there"):
+        with pytest.raises(OSError, match="does not exist"):
             write(tmp_path / "nothing")
         with pytest.raises(IsADirectoryError):
             write(tmp_path)

@@ -156,7 +156,7 @@ def test_a_time_limit_takes_the_best_so_far(long):
 
 @pytest.mark.parametrize("estimator", [NCA, LMNN, ITML])
 def test_metrics_without_time_are_where_they_start(estimator, wine):
-    with pytest.warns(UserWarning, match="178 rows.*starts from"):
+    with pytest.warns(UserWarning, match="178 rows.*the initial one"):
         model = estimator(time_limit=1e-9).fit(*wine)
     assert model.stop_reason_ == "time_limit" and model.n_iter_ == 1
     np.testing.assert_allclose(model.feature_importances_, 1 / 13)
