@@ -26,7 +26,7 @@ pub struct Gate {
 pub const GATES: &[Gate] = &[
     Gate {
         title: "Gradients against central differences",
-        asks: "relative error at most 1e-6 on 500 random problems of each kernel and criterion, in every form and in C, half of them with weights; where the loss has a kink another problem is drawn",
+        asks: "relative error at most 1e-6 on 500 random problems of each kernel and criterion, in every form and in C, half of them with weights; if the loss has a kink, another problem is drawn",
         how: How::Tests("crates/svml/tests/gradients.rs"),
     },
     Gate {
@@ -36,27 +36,27 @@ pub const GATES: &[Gate] = &[
     },
     Gate {
         title: "LIBSVM on the same kernel matrix",
-        asks: "decisions within 1e-3 of their scale, and the same signs, on ten random problems with stored answers of LIBSVM -t 4",
+        asks: "decisions within 1e-3 of their scale and with the same signs, on ten random problems with stored results of LIBSVM -t 4",
         how: How::Tests("crates/svml/tests/oracles.rs"),
     },
     Gate {
         title: "Export to LIBSVM, read by its svm-predict",
-        asks: "the same labels on all of 60,000 rows of two classes, and of several but where votes tie; values within 1e-14 of the sum of the absolute coefficients",
+        asks: "the same labels on all of 60,000 rows of two classes, and of more classes except where votes tie; values within 1e-14 of the sum of the absolute coefficients",
         how: How::Tests("crates/svml-cli/tests/libsvm.rs"),
     },
     Gate {
         title: "ONNX, C and JavaScript",
-        asks: "the labels of the library, its decisions and probabilities to 1e-9, in onnxruntime, a C compiler and node",
+        asks: "the same labels as the library, and the same decisions and probabilities to 1e-9, in onnxruntime, with a C compiler and in Node",
         how: How::Tests("python/tests/test_export.py, crates/svml-export/tests/programs.rs"),
     },
     Gate {
         title: "Save and load",
-        asks: "the same bits; files of all former versions are read",
+        asks: "the same bits; files of all earlier versions can be read",
         how: How::Tests("crates/svml/tests/model_files.rs"),
     },
     Gate {
-        title: "Any bytes to every reader",
-        asks: "tables, LIBSVM files, arrays of numpy, new rows, model files of all versions and all that is made of them, parameters and arguments: no panic, no hang beyond 1 s + 1 s/MB, memory at most 64 MB + 4 x input",
+        title: "Arbitrary bytes to every reader",
+        asks: "tables, LIBSVM files, NumPy arrays, new rows, model files of all versions and everything made from them, parameters and arguments: no panic, no hang beyond 1 s + 1 s/MB, memory at most 64 MB + 4 x input",
         how: How::Both(
             "crates/svml/tests/reading_any_input.rs, model_files_hostile.rs",
             &[
@@ -80,33 +80,33 @@ pub const GATES: &[Gate] = &[
         ),
     },
     Gate {
-        title: "Threads, orders of rows, repeats, instruction sets, builds",
-        asks: "the same bytes of the model for 1 to 64 threads, the same bits of decisions for any order of rows; elsewhere decisions of one model within 1e-9 and 99.99 % of the labels",
+        title: "Threads, row orders, repetitions, instruction sets, builds",
+        asks: "the same model bytes for 1 to 64 threads, the same decision bits for any row order; otherwise decisions of one model within 1e-9 and 99.99 % of the labels",
         how: How::Both("crates/svml/tests/invariants.rs, landmarks.rs", &["determinism"]),
     },
     Gate {
         title: "Kills (SIGKILL) at random moments",
-        asks: "every file is the old one or a whole new one, the next run works, nothing is left behind for longer than until the first write a minute later",
+        asks: "every file is either the old one or a complete new one, the next run works, and no temporary file remains after the first write a minute later",
         how: How::Checks(&["kills"]),
     },
     Gate {
         title: "A fit or a comparison with a checkpoint, killed",
-        asks: "it goes on, and the model has the bytes of an undisturbed fit, after 100 kills -9 at random moments and after a kill in the middle of any record",
+        asks: "it resumes, and the model has the same bytes as after an undisturbed fit, after 100 kills (SIGKILL) at random moments and after a kill in the middle of any record",
         how: How::Both("crates/svml/tests/checkpoint.rs", &["resume"]),
     },
     Gate {
-        title: "Writes that fail: full disk, I/O error, permission, read-only, rename refused, closed pipes, clock jumps",
-        asks: "the old file intact or the whole new one, no temporary file, exit code and message right, for each operation of each command that writes",
+        title: "Failing writes: full disk, I/O error, permission, read-only, refused rename, closed pipes, clock jumps",
+        asks: "the old file intact or the complete new one, no temporary file, correct exit code and message, for each write operation of each command",
         how: How::Both("crates/svml-cli/tests/faults.rs, crates/svml/src/files.rs", &["writes"]),
     },
     Gate {
-        title: "Memory that ends, and limits on it",
-        asks: "a result or an error with exit code 1, never an abort or a kill; at most 15 % more than was said before the fit",
+        title: "Running out of memory, and memory limits",
+        asks: "a result or an error with exit code 1, never an abort or a kill; at most 15 % more than announced before the fit",
         how: How::Both("python/tests/test_memory.py", &["memory"]),
     },
     Gate {
         title: "Interrupts",
-        asks: "99 of 100 reactions within 200 ms at 500, 5,000 and 100,000 rows, and what is left can be used",
+        asks: "99 of 100 reactions within 200 ms at 500, 5,000 and 100,000 rows, and the result that is left is usable",
         how: How::Both(
             "crates/svml-cli/tests/streams.rs, crates/svml/tests/fit_control.rs",
             &["interrupts"],
@@ -119,67 +119,67 @@ pub const GATES: &[Gate] = &[
     },
     Gate {
         title: "Invariances",
-        asks: "for the same folds and after a few steps, units, origins and orders of columns and swapped classes; in general, names of classes in the same order, rotations of the mapped rows, weights that are repetitions, one row or many: to 1e-8, in bits where that is promised",
+        asks: "for the same folds and after a few steps: units, origins and orders of columns, and swapped classes; in general: class names in the same order, rotations of the mapped rows, weights as repetitions, one row or many; all to 1e-8, bit for bit where that is promised",
         how: How::Tests("crates/svml/tests/invariants.rs, weights.rs, copies.rs"),
     },
     Gate {
         title: "scikit-learn's check_estimator",
-        asks: "no failure and no exemption, with the oldest and the newest version",
+        asks: "no failure and no exemption, with the oldest and the newest supported version",
         how: How::Tests("python/tests/test_conventions.py"),
     },
     Gate {
         title: "Long use",
-        asks: "10,000 fits and 1,000,000 predictions in one process: memory grows by less than 1 %, no open file and no thread is left",
+        asks: "10,000 fits and 1,000,000 predictions in one process: memory grows by less than 1 %, and no open file or thread is left",
         how: How::Checks(&["soak"]),
     },
     Gate {
         title: "Fits in 32 threads, in forked and spawned processes",
-        asks: "the results of one after the other",
+        asks: "the same results as when run one after the other",
         how: How::Tests("python/tests/test_parallel.py"),
     },
     Gate {
         title: "The network and the computer",
-        asks: "no socket but for `svml data fetch`; no path, account or host in what is written; no file by a name in data",
+        asks: "no socket except for `svml data fetch`; no path, account or host name in any output; no file opened by a name found in data",
         how: How::Tests("crates/svml-cli/tests/security.rs"),
     },
     Gate {
         title: "Downloads",
-        asks: "nothing is kept whose sha256 or certificate is wrong; cut off ones continue, endless ones end",
+        asks: "nothing is kept if its sha256 or certificate is wrong; interrupted downloads resume, endless ones are stopped",
         how: How::Tests("crates/svml-cli/tests/fetch.rs"),
     },
     Gate {
         title: "A release at any time",
-        asks: "one version everywhere; all crates pack, with licences; workflows without faults",
+        asks: "one version everywhere; all crates can be packaged, with licences; workflows without errors",
         how: How::Tests("crates/svml/tests/documents.rs, release/check"),
     },
     Gate {
         title: "The paper's numbers",
-        asks: "in every run that has the data files, errors on cmc and mammo within two combined standard errors of those of an independent program; for all data sets and methods, `study paper` puts each cell beside the paper's, with a possible reason where it differs: [study.md](study.md)",
+        asks: "in every run that has the data files, errors on cmc and mammo within two combined standard errors of those of an independent program; for all data sets and methods, `study paper` compares each cell with the paper's and gives a possible reason where they differ: [study.md](study.md)",
         how: How::Tests("crates/svml/tests/reproduction.rs"),
     },
     Gate {
         title: "Coverage and mutants",
-        asks: "95 % of lines, 90 % of branches of the library without the code for cards, which has tests that need one; 85 % of mutants of solver, gradients, parsers and model file killed",
+        asks: "95 % of lines and 90 % of branches of the library, not counting the GPU code, whose tests need a GPU; 85 % of mutants of solver, gradients, parsers and model file killed",
         how: How::Made(&["coverage", "mutants"]),
     },
     Gate {
         title: "Miri and sanitizers",
-        asks: "no finding in the unsafe code of the library outside cuda/, which is the choice of instruction sets in linalg/, nor in the threads that use it",
+        asks: "no finding in the unsafe code of the library outside cuda/ (the choice of instruction sets in linalg/), nor in the threads that use it",
         how: How::Made(&["miri", "sanitizers"]),
     },
     Gate {
-        title: "Any bytes, guided by coverage",
-        asks: "finds no panic, no hang beyond 10 s, no broken promise, at most 2 GB",
+        title: "Arbitrary bytes, guided by coverage",
+        asks: "no panic, no hang beyond 10 s, no broken promise, at most 2 GB of memory",
         how: How::Made(&["fuzz"]),
     },
     Gate {
         title: "Dependencies",
-        asks: "licences that ask for no more than their text, sources that are the registry's, no known defect where the list of these can be fetched; a list of them (SBOM)",
+        asks: "licences that require no more than their text, sources only from the registry, no known vulnerability where the list of these can be fetched; a list of dependencies (SBOM)",
         how: How::Made(&["supply"]),
     },
     Gate {
         title: "Speed from release to release",
-        asks: "no loss beyond 5 % in twelve timed cases",
+        asks: "no slowdown beyond 5 % in twelve timed cases",
         how: How::Checks(&["speed"]),
     },
     Gate {
@@ -191,10 +191,10 @@ pub const GATES: &[Gate] = &[
 
 /// What falls short of what was aimed at without failing a gate.
 pub const SHORT: &[&str] = &[
-    "The last runs of determinism, kills, resume, memory, interrupts, coverage, mutants, Miri and sanitizers are of commits before the linear algebra was rewritten (2026-11-18); each says which. Tests of the same promises run with every change.",
-    "Fuzzing: 24 hours of the processor for each target were aimed at. The last runs are minutes; `study reliability fuzz --minutes N` and `make fuzz MINUTES=N` go on for longer.",
-    "Model files of version 8 (rows that are mostly the same) are among the inputs of fuzzing by changed version numbers only; tests/model_files.rs and model_files_hostile.rs have whole ones.",
-    "Known defects of dependencies were compared by hand (SECURITY.md); `make supply` looks where the list can be fetched.",
-    "aarch64, macOS and Windows: the workflows build and test there, and none of them has run yet; the determinism of aarch64 (`--aarch64`) was not tried.",
-    "Memory: what is said before a fit is an upper bound, up to 28 % above what was used.",
+    "The last runs of determinism, kills, resume, memory, interrupts, coverage, mutants, Miri and sanitizers used commits before the linear algebra was rewritten (2026-11-18); each entry names its commit. Tests of the same promises run with every change.",
+    "Fuzzing: the goal was 24 CPU hours for each target. The last runs took minutes; `study reliability fuzz --minutes N` and `make fuzz MINUTES=N` run for longer.",
+    "Model files of version 8 (rows that are mostly the same) are fuzzed only through changed version numbers; tests/model_files.rs and model_files_hostile.rs contain complete ones.",
+    "Known vulnerabilities of dependencies were checked by hand (SECURITY.md); `make supply` checks them where the list can be fetched.",
+    "aarch64, macOS and Windows: there are workflows that build and test on them, but none has run yet; determinism on aarch64 (`--aarch64`) has not been tested.",
+    "Memory: the estimate printed before a fit is an upper bound, up to 28 % above what was used.",
 ];

@@ -16,10 +16,10 @@ pub fn write(results: &Path, out: &Path) -> Result<(), String> {
 
 fn page(gates: &[Gate], short: &[&str], records: &[Record]) -> String {
     let mut page = String::from(
-        "# Reliability\n\nMade by `cargo run --release -p study -- reliability report` from study/results/reliability.jsonl; only the words are \
-         typed.\n\nEach gate is a promise, with the program that looks whether it is kept and what its last run saw. \
-         [attack.md](attack.md) has how an early version was broken, and what the same attack finds now.\n\n\
-         | | gate | what is asked | looked at by | met |\n|---|---|---|---|---|\n",
+        "# Reliability\n\nMade by `cargo run --release -p study -- reliability report` from study/results/reliability.jsonl; only the \
+         wording is typed by hand.\n\nEach gate is a promise, with the program that checks it and the result of its last run. \
+         [attack.md](attack.md) describes how an early version was broken, and what the same attack finds now.\n\n\
+         | | gate | requirement | checked by | met |\n|---|---|---|---|---|\n",
     );
     for (i, gate) in gates.iter().enumerate() {
         let _ = writeln!(
@@ -39,7 +39,7 @@ fn page(gates: &[Gate], short: &[&str], records: &[Record]) -> String {
     for line in failed.chain(short.iter().map(|line| format!("- {line}"))) {
         let _ = writeln!(page, "{line}");
     }
-    page += "\n## What the last runs saw\n";
+    page += "\n## Results of the last runs\n";
     for gate in gates {
         for check in checks(&gate.how) {
             let Some(record) = last(check, records) else { continue };
@@ -60,7 +60,7 @@ fn page(gates: &[Gate], short: &[&str], records: &[Record]) -> String {
         .map(|(title, check)| format!("- {title}: {check}"))
         .collect();
     if !missing.is_empty() {
-        let _ = write!(page, "\n## What has not been run\n\n{}\n", missing.join("\n"));
+        let _ = write!(page, "\n## Not yet run\n\n{}\n", missing.join("\n"));
     }
     page
 }
@@ -134,7 +134,7 @@ mod tests {
         assert!(text.contains("| B | b | `study reliability` three | not run |"), "{text}");
         assert!(text.contains("- Good.") && !text.contains("- Bad."), "{text}");
         assert!(text.contains("| C | c | c.rs | in every run |"), "{text}");
-        assert!(text.ends_with("## What has not been run\n\n- B: three\n"), "{text}");
+        assert!(text.ends_with("## Not yet run\n\n- B: three\n"), "{text}");
         assert!(text.contains("| D | d | `make two` | yes |"), "{text}");
         assert!(text.contains("## What is not met\n\n- E falls short.\n"), "{text}");
         records.push(record("two", false, "Worse."));
