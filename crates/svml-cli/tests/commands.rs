@@ -344,11 +344,7 @@ fn every_model_but_nearest_neighbours_is_exported() {
     sandbox.svml(&["train", "t.csv", "-o", "m", "-q", "--method", "knn:k=3"]).code(0);
     for to in ["onnx", "c", "js"] {
         let run = sandbox.svml(&["export", "m", "--to", to, "-o", "x"]).code(3);
-        assert!(
-            run.err.contains("m: a nearest-neighbour model cannot be exported"),
-            "{}",
-            run.err
-        );
+        assert!(run.err.contains("m: a nearest-neighbour model cannot be exported"), "{}", run.err);
         assert!(!sandbox.path("x").exists());
         sandbox.svml(&["export", "m", "--to", to, "--transform", "-o", "map"]).code(0);
     }
@@ -534,7 +530,7 @@ fn models_without_an_svm_work_in_every_command() {
     }
     let out =
         sandbox.svml(&["train", "t.csv", "-o", "m", "--method", "nca:rank=2+none"]).code(0).out;
-    assert!(out.contains("a metric alone") && out.contains("svml transform m NEW_DATA"), "{out}");
+    assert!(out.contains("only a metric") && out.contains("svml transform m NEW_DATA"), "{out}");
     assert!(sandbox.svml(&["show", "m"]).code(0).out.contains("Classifier       none"));
     assert!(sandbox.svml(&["transform", "m", "t.csv"]).code(0).out.starts_with("z1,z2,class\n"));
     for kind in ["map", "trace", "metric", "relevance"] {
@@ -547,7 +543,7 @@ fn models_without_an_svm_work_in_every_command() {
         &["plot", "m", "t.csv", "-o", "p.svg", "--kind", "confusion"],
     ] {
         let run = sandbox.svml(args).code(3);
-        assert!(run.err.contains("m: the model holds a metric alone"), "{}", run.err);
+        assert!(run.err.contains("m: the model is only a metric"), "{}", run.err);
         assert!(run.err.contains("+none"), "{}", run.err);
     }
     sandbox.svml(&["export", "m", "--to", "libsvm"]).code(3);
@@ -800,7 +796,7 @@ fn class_weights_by_name() {
     for command in [&["train", "t.csv", "-o", "x"][..], &["compare", "t.csv", "--splits", "2"]] {
         let run = sandbox.svml(&[command, &["--class-weight", "inner=3"]].concat()).code(2);
         assert!(run.err.contains("'inner'"), "{}", run.err);
-        assert!(run.err.contains("a class of the data: inside, outside"), "{}", run.err);
+        assert!(run.err.contains("a class that is in the data: inside, outside"), "{}", run.err);
     }
 }
 

@@ -85,5 +85,5 @@ fn without_a_card_auto_is_the_processor() {
     };
     assert_eq!(predict(&[]), predict(&["--device", "cpu"]));
     sandbox.svml(&["report", "cpu.svml", "data.csv", "-o", "page.html"]).code(0);
-    assert!(sandbox.read("page.html").contains("It was computed on the processor."));
+    assert!(sandbox.read("page.html").contains("It was computed on the CPU."));
 }

@@ -96,5 +96,5 @@ fn what_cannot_be_done_is_said() {
     let args = ["train", "train.csv", "-o", "n.svml", "--method", "nca+knn"];
     sandbox.svml(&args).code(0);
     let run = sandbox.svml(&["explain", "n.svml", "train.csv"]).code(3);
-    assert!(run.err.contains("nearest neighbours"), "{}", run.err);
+    assert!(run.err.contains("nearest-neighbour"), "{}", run.err);
 }

@@ -84,7 +84,7 @@ fn names_of_files_need_not_be_text() {
     run(&[word("predict"), model, table, word("-o"), name(b"\xff.csv")]).code(0);
     assert!(sandbox.folder().join(name(b"\xff.csv")).is_file());
     let lost = run(&[word("predict"), model, table, word("-o"), table]).code(2);
-    assert!(lost.err.contains("would be lost"), "{}", lost.err);
+    assert!(lost.err.contains("would overwrite"), "{}", lost.err);
     let absent = run(&[word("show"), name(b"no\xe9")]).code(1);
     assert!(absent.err.contains("no\u{fffd}: no such file"), "{}", absent.err);
 }
@@ -334,7 +334,7 @@ fn a_terminal_says_what_is_being_read() {
     };
     let shown = on_terminal("train large.csv -o m");
     assert!(shown.contains("reading large.csv: ") && shown.contains(" % of 25 MB"), "{shown}");
-    assert!(shown.contains("line 250001: 1 cells found"), "{shown}");
+    assert!(shown.contains("line 250001: found 1 cells"), "{shown}");
     assert!(!on_terminal("--quiet train large.csv -o m").contains("reading"));
     assert!(!on_terminal("train small.csv -o m").contains("reading"));
     assert!(!sandbox.svml(&["train", "large.csv", "-o", "m"]).code(3).err.contains("reading"));

@@ -53,9 +53,9 @@ fn identifiers_are_named_and_left_out() {
     let warning = "warning: columns left out because they look like identifiers, which say nothing about new rows: PassengerId (it numbers the \
                    rows), Name, Ticket (their text differs in almost every row), When (it holds dates); \
                    to use such columns anyway, name them with --use COLS";
-    assert_eq!(err.matches("left out as").count(), 1, "{err}");
+    assert_eq!(err.matches("left out because").count(), 1, "{err}");
     assert!(err.contains(warning), "{err}");
-    assert!(err.contains("600 rows, 3 feature columns (2 of numbers, 1 of categories)"), "{err}");
+    assert!(err.contains("600 rows, 3 feature columns (2 numeric, 1 categorical)"), "{err}");
     let shown = shown(&sandbox);
     assert_eq!(shown["features"], 4);
     let reasons: Vec<&str> = shown["left_out"]
@@ -278,7 +278,8 @@ fn columns_of_numbers_that_are_not_read_as_such_are_named() {
     let err = said_of(&table(&thousands, ";"), &[], 0);
     assert!(
         err.contains(
-            "column a: commas were read as decimal commas, but the first, '1,000' in line 32"
+            "column a: commas were read as decimal commas, but they may be thousands separators, because each is followed by \
+             three digits, the first in '1,000' in line 32"
         ),
         "{err}"
     );
@@ -291,7 +292,7 @@ fn what_was_missing_is_counted() {
     let table = forty(&gaps);
     let err = said_of(&table, &["--missing", "drop"], 0);
     assert!(
-        err.contains("12 of 40 rows left out because of missing values, in column a (12), b (4)\n"),
+        err.contains("12 of 40 rows left out because of missing values in columns a (12), b (4)\n"),
         "{err}"
     );
     let err = said_of(&table, &["--missing", "impute"], 0);

@@ -483,7 +483,7 @@ fn nearest_neighbours_are_refused_with_a_way_out() {
     };
     for refused in all(Output::Model) {
         let message = refused.unwrap_err().to_string();
-        assert!(message.contains("nearest neighbours") && message.contains("use a model with SVMs"));
+        assert!(message.contains("nearest-neighbour") && message.contains("use a model with SVMs"));
     }
     assert!(all(Output::Map).iter().all(Result::is_ok));
 }

@@ -146,14 +146,14 @@ fn the_mean_of_several_svms() {
     let relevance = Relevance::new(&model);
     assert!(relevance.is_spread());
     let svg = relevance.draw("Relevance of the features").svg().to_owned();
-    assert!(svg.contains("mean of the SVMs"));
+    assert!(svg.contains("mean over the SVMs"));
     // Other kernels, alone; and a mean for several classes.
     for kernel in [Kernel::Exponential, Kernel::Laplacian] {
         let params = Svml { form: Form::Diagonal.into(), kernel, ..Svml::default() };
         let model = Model::fit(&data, params).unwrap();
         all(&format!("{kernel}"), &model, &data);
         let svg = Relevance::new(&model).draw("Relevance").svg().to_owned();
-        assert!(!svg.contains("mean of the SVMs"));
+        assert!(!svg.contains("mean over the SVMs"));
     }
     let generator = Generator { rows: 150, classes: 3, flipped: 0.0, ..Default::default() };
     let data = generator.generate().unwrap().data;
@@ -338,7 +338,7 @@ fn words_beside_pictures() {
     let data = columns(300);
     let model = fit(&data, Form::Diagonal);
     let metric = MetricMatrix::new(&model).draw("The metric").svg().to_owned();
-    assert!(metric.contains("M is diagonal: each feature has a weight of its own"), "{metric}");
+    assert!(metric.contains("M is diagonal: one weight for each feature"), "{metric}");
     let full = MetricMatrix::new(&fit(&data, Form::Full)).draw("The metric").svg().to_owned();
     assert!(full.contains("lue with ticks: negative"), "{full}");
     let reliability = Reliability::new(&model, data.x(), &labels(&data)).unwrap();

@@ -186,10 +186,7 @@ fn the_file_of_another_fit_is_refused() {
     assert!(matches!(Model::fit_with(&data, Svml::default(), &mut run), Err(Error::Interrupted)));
 
     let text = refused(&path, &data, Svml { seed: 1, ..Svml::default() });
-    assert!(
-        text.contains("different parameters; use a different file"),
-        "{text}"
-    );
+    assert!(text.contains("different parameters; use a different file"), "{text}");
     assert!(refused(&path, &data, GridSearch::default()).contains("other parameters"));
     let mut weights = vec![1.0; 150];
     weights[7] = 2.0;
@@ -206,10 +203,7 @@ fn the_file_of_another_fit_is_refused() {
         data.select(&(1..150).collect::<Vec<_>>()),
     ] {
         let text = refused(&path, &other, Svml::default());
-        assert!(
-            text.contains("different data; use a different file"),
-            "{text}"
-        );
+        assert!(text.contains("different data; use a different file"), "{text}");
     }
 
     // With less memory it goes on.

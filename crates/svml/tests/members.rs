@@ -185,7 +185,8 @@ fn the_report_says_what_was_compared() {
         assert!(stages.windows(2).all(|pair| pair[0].last + 1 == pair[1].first));
 
         let text = report.to_string();
-        for part in ["gaussian sphere", "laplacian sphere", "% error on rows", "guessing"] {
+        for part in ["gaussian sphere", "laplacian sphere", "% error on held-out rows", "guessing"]
+        {
             assert!(text.contains(part), "{text}");
         }
         assert!(model.to_string().contains(&format!("{} support", model.support_rows().len())));

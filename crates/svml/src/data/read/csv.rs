@@ -446,13 +446,16 @@ mod tests {
             "{unknown}"
         );
         assert!(refused(|o| o.only = vec!["9".into()]).contains("no column '9'"));
-        assert!(refused(|o| o.drop = vec!["Survived".into()]).contains("that of the classes"));
+        assert!(
+            refused(|o| o.drop = vec!["Survived".into()])
+                .contains("a column other than the target column")
+        );
         let both = refused(|o| (o.drop, o.only) = (vec!["3".into()], vec!["Fare".into()]));
         assert!(both.contains("drop = 'Fare' is not allowed"), "{both}");
         let beside = refused(|o| (o.use_anyway, o.only) = (vec!["Id".into()], vec!["Fare".into()]));
         assert!(beside.contains("one of the columns given by only"), "{beside}");
         let nothing = refused(|o| o.only = vec!["Survived".into()]);
-        assert!(nothing.contains("nothing to learn from: Id (as asked)"), "{nothing}");
+        assert!(nothing.contains("nothing to learn from: Id (as requested)"), "{nothing}");
     }
 
     /// Neither that a row has no name nor that all of them have none is a reason to leave out rows.
