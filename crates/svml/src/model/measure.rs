@@ -984,7 +984,7 @@ mod tests {
         };
         let two = said(2, "svml:sphere", 8);
         assert!(two.contains("8 rows "), "{two}");
-        assert!(two.contains("F1 and the Brier score are those of the class 1."), "{two}");
+        assert!(two.contains("F1 and the Brier score refer to the class 1."), "{two}");
         assert!(two.contains("Confusion matrix"), "{two}");
         let votes = said(2, "knn:k=1", 1);
         assert!(votes.contains("1 row "), "{votes}");
