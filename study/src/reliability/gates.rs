@@ -191,10 +191,9 @@ pub const GATES: &[Gate] = &[
 
 /// What falls short of what was aimed at without failing a gate.
 pub const SHORT: &[&str] = &[
-    "The last runs of determinism, kills, resume, memory, interrupts, coverage, mutants, Miri and sanitizers used commits before the linear algebra was rewritten (2026-11-18); each entry names its commit. Tests of the same promises run with every change.",
     "Fuzzing: the goal was 24 CPU hours for each target. The last runs took minutes; `study reliability fuzz --minutes N` and `make fuzz MINUTES=N` run for longer.",
-    "Model files of version 8 (rows that are mostly the same) are fuzzed only through changed version numbers; tests/model_files.rs and model_files_hostile.rs contain complete ones.",
     "Known vulnerabilities of dependencies were checked by hand (SECURITY.md); `make supply` checks them where the list can be fetched.",
     "aarch64, macOS and Windows: there are workflows that build and test on them, but none has run yet; determinism on aarch64 (`--aarch64`) has not been tested.",
+    "Memory: what is large, or grows with rows or columns, is counted before it is requested. If memory ends while something small is requested, Rust ends the program: the command still prints a message and exits with code 1, but in Python the interpreter ends.",
     "Memory: the estimate printed before a fit is an upper bound, up to 28 % above what was used.",
 ];
