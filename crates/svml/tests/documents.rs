@@ -283,5 +283,5 @@ fn there_is_one_version() {
         assert!(text.contains("version.workspace = true"), "{name}");
         assert!(!text.contains("path = \"../"), "{name} names another crate without the workspace");
     }
-    assert!(read("python/pyproject.toml").contains("dynamic = [\"version\"]"));
+    assert!(read("python/pyproject.toml").contains("dynamic = [\"version\", \"urls\"]"));
 }
