@@ -444,7 +444,7 @@ mod tests {
         assert!(at("link").is_symlink());
         assert_eq!(fs::read(at("below/file")).unwrap(), b"new");
         let refused = refusal(&at("dangling"));
-        assert!(refused.contains("a link to nothing, which is not there"), "{refused}");
+        assert!(refused.contains("a link to nothing, which does not exist"), "{refused}");
         assert!(refusal(&at("loop")).contains("symbolic links"));
         assert!(at("dangling").is_symlink() && at("loop").is_symlink());
         assert_eq!(entries(&folder), ["below", "dangling", "link", "loop"]);

@@ -109,7 +109,7 @@ fn more_classes_than_make_sense() {
     let data = Dataset::new(Matrix::from_rows(&rows).unwrap(), &labels).unwrap();
     for error in refusals(&data) {
         assert!(matches!(error, Error::TooManyClasses { found: 201, limit: 200, .. }), "{error}");
-        assert!(error.to_string().contains("'class' holds 201 classes"), "{error}");
+        assert!(error.to_string().contains("'class' has 201 classes"), "{error}");
     }
 }
 
@@ -450,7 +450,7 @@ fn rows_to_predict_of_another_shape() {
         let error = model.predict(&Matrix::zeros(5, cols)).unwrap_err();
         assert!(matches!(error, Error::Shape { expected: 3, .. }), "{error}");
         let message = error.to_string();
-        assert!(message.contains(&format!("{cols} found where 3")), "{message}");
+        assert!(message.contains(&format!("found {cols}, expected 3")), "{message}");
     }
     let none = Matrix::zeros(0, 3);
     assert!(

@@ -549,7 +549,7 @@ fn a_metric_of_given_pairs() {
     };
     assert!(refused(&side(false), &[true; 80]).contains("every pair is similar"));
     assert!(refused(&side(false), &[false; 80]).contains("every pair is dissimilar"));
-    assert!(refused(&side(false), &[true; 3]).contains("3 found where 80"));
+    assert!(refused(&side(false), &[true; 3]).contains("found 3, expected 80"));
     let short = Matrix::zeros(80, 2);
     assert!(refused(&short, &similar).contains("columns of the second rows"));
     let mut hole = side(false);

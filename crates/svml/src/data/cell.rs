@@ -95,6 +95,6 @@ mod tests {
         assert_eq!(excerpt("a\nb\u{1b}[31m\u{202e}c"), "a\u{fffd}b\u{fffd}[31m\u{fffd}c");
         assert_eq!(excerpt(&"x".repeat(1000)).len(), EXCERPT + 3);
         assert_eq!(listed(&["a", "b"], 8), "a, b");
-        assert_eq!(listed(&["a", "b", "c"], 2), "a, b, ... (3 in all)");
+        assert_eq!(listed(&["a", "b", "c"], 2), "a, b, ... (3 in total)");
     }
 }

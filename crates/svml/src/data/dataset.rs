@@ -557,7 +557,7 @@ mod tests {
     #[test]
     fn arrays_that_are_no_table_are_refused() {
         let wide = Dataset::new(Matrix::zeros(1, MAX_COLUMNS + 1), &["a"]).unwrap_err().to_string();
-        assert!(wide.contains("100001 columns, more than 100000"), "{wide}");
+        assert!(wide.contains("100001 columns, more than the limit of 100000"), "{wide}");
         for label in ["", " ", "NaN", "nan"] {
             let error = Dataset::new(Matrix::zeros(2, 1), &["a", label]).unwrap_err().to_string();
             assert!(error.contains("row 2") && error.contains("not a class label"), "{error}");

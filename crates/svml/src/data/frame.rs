@@ -895,7 +895,7 @@ mod tests {
         let summary = Summary::bounded(&texts("t", &cells), 40).unwrap();
         let schema = Schema::of_summary(&summary, "class", Categories::Auto, Missing::Refuse);
         let message = schema.unwrap_err().to_string();
-        assert!(message.contains("'t' has 50 different texts"), "{message}");
+        assert!(message.contains("'t' has 50 distinct strings"), "{message}");
     }
 
     #[test]

@@ -289,7 +289,7 @@ mod tests {
         assert!(of([1.0, 2.0, 0.5]).is_ok());
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let error = of([1.0, bad, 1.0]).unwrap_err().to_string();
-            assert!(error.contains("positive weights"), "{bad}: {error}");
+            assert!(error.contains("positive sample weights"), "{bad}: {error}");
         }
         let none = Matrix::zeros(0, 2);
         let error = Sample::new(&none, &[], &[], 2).map(|_| ()).unwrap_err();

@@ -218,7 +218,7 @@ mod tests {
         let few = Generator { rows: 24, ..Default::default() }.generate().unwrap().data;
         let method = Method::neighbours(3);
         let found = LearningCurve::new(&few, &method, None, 2, 0, Run::new, |_, _| true);
-        assert!(found.unwrap_err().to_string().contains("25 rows or more"));
+        assert!(found.unwrap_err().to_string().contains("at least 25 are needed"));
         // Stopped in the third of four repetitions of four fits.
         let stopped = |most| {
             LearningCurve::new(&data(), &method, None, 4, 0, Run::new, move |done, all| {

@@ -852,7 +852,7 @@ mod tests {
         let many: Vec<usize> = (0..4000).map(|i| i % 50).collect();
         let map = Map::new(&model, &data.x().select_rows(&many), None).unwrap();
         assert!(map.points.len() <= SHOWN && map.rows == 4000);
-        let note = format!("{} of 4000 rows are drawn", map.points.len());
+        let note = format!("{} of 4000 rows are shown", map.points.len());
         assert!(map.note().contains(&note), "{}", map.note());
     }
 

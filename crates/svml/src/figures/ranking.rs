@@ -303,9 +303,9 @@ mod tests {
         };
         let (two, test) = model(2);
         let error = of(&two, &test, &|class| class == 0).unwrap_err();
-        assert!(error.contains("no row is of the class"), "{error}");
+        assert!(error.contains("no row belongs to the class"), "{error}");
         let error = of(&two, &test, &|class| class == 1).unwrap_err();
-        assert!(error.contains("every row is of the class"), "{error}");
+        assert!(error.contains("every row belongs to the class"), "{error}");
         // Of three classes the one without rows has no curve.
         let (three, test) = model(3);
         assert_eq!(of(&three, &test, &|_| true), Ok(3));

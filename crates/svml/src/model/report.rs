@@ -39,7 +39,7 @@ pub struct Report {
     pub best: usize,
     /// Why learning ended.
     pub stop: Option<Stop>,
-    /// Whether the fit was ended, or anything of it left out, for lack of time or by an interrupt, whatever learning ended
+    /// Whether the fit was ended, or anything of it left out, because of the time limit or by an interrupt, whatever learning ended
     /// by: more time may give another model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
@@ -181,7 +181,7 @@ impl Report {
         !is_processor(&self.device)
     }
 
-    /// Whether parts of the fit were left out for lack of time although learning ended by itself, so that
+    /// Whether parts of the fit were left out because of the time limit although learning ended by itself, so that
     /// [`Report::stop`] does not tell.
     pub fn left_out_for_time(&self) -> bool {
         self.cut_short && !self.stop.is_some_and(Stop::is_early)
@@ -343,8 +343,10 @@ mod tests {
         assert!(loaded.report().cut_short);
 
         let report = Report { stop: Some(Stop::Tolerance), ..model.report().clone() };
-        assert!(report.left_out_for_time() && report.to_string().contains("lack of time"));
-        assert!(!whole.report().to_string().contains("lack of time"));
+        assert!(
+            report.left_out_for_time() && report.to_string().contains("because of the time limit")
+        );
+        assert!(!whole.report().to_string().contains("because of the time limit"));
     }
 
     #[test]

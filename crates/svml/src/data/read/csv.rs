@@ -490,7 +490,7 @@ mod tests {
         assert_eq!(data.x().row(1), [1.0, 0.0, 2.0]);
         assert_eq!(data.schema().encoded_names(), ["x1=blue", "x1=red", "x2"]);
         let ids = |n: usize| (0..n).map(|i| format!("id{i},a\n")).collect::<String>();
-        assert!(message(&ids(MAX_COLUMNS + 1), &onehot).contains("more than 100000"));
+        assert!(message(&ids(MAX_COLUMNS + 1), &onehot).contains("more than the limit of 100000"));
         let error = read(&ids(16_400), &onehot).map(|d| d.columns());
         assert!(matches!(error, Err(Error::TooLarge { .. })), "{error:?}");
     }

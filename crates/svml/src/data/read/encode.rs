@@ -276,7 +276,7 @@ mod tests {
         let error = run("l1\nnew", kind(), Missing::Drop).unwrap_err();
         let message = error.to_string();
         assert!(message.starts_with("row 2, column c: category 'new'"));
-        assert!(message.contains("l7, ... (10 in all)"), "{message}");
+        assert!(message.contains("l7, ... (10 in total)"), "{message}");
     }
 
     #[test]
