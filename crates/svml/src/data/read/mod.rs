@@ -266,7 +266,7 @@ mod tests {
         let text = format!("{}1,2\n{}1,2,3,4\n\"", rows(40), rows(3));
         let input = Input::of_bytes(text.as_bytes()).in_pieces(10);
         let error = training(&input, &ReadOptions::default()).map(|read| read.format).unwrap_err();
-        assert!(error.to_string().starts_with("line 41: 2 cells found"), "{error}");
+        assert!(error.to_string().starts_with("line 41: found 2 cells"), "{error}");
     }
 
     /// What was taken for numbers by its first rows, and where a text comes later, is as if it had been text from the

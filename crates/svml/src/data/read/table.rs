@@ -783,7 +783,7 @@ mod tests {
         let quoted = format!("\"{wide},\",1\n");
         assert_eq!(table(&quoted).width(), 2);
         let error = Table::parse(&format!("1\n{wide},\n"), Delimiter::Comma).unwrap_err();
-        assert!(error.to_string().starts_with("line 2: 100001 columns found"), "{error}");
+        assert!(error.to_string().starts_with("line 2: found 100001 columns"), "{error}");
     }
 
     #[test]
