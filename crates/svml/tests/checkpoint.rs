@@ -187,7 +187,7 @@ fn the_file_of_another_fit_is_refused() {
 
     let text = refused(&path, &data, Svml { seed: 1, ..Svml::default() });
     assert!(text.contains("different parameters; use a different file"), "{text}");
-    assert!(refused(&path, &data, GridSearch::default()).contains("other parameters"));
+    assert!(refused(&path, &data, GridSearch::default()).contains("different parameters"));
     let mut weights = vec![1.0; 150];
     weights[7] = 2.0;
     let mut x = data.x().clone();

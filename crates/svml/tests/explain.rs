@@ -154,7 +154,7 @@ fn what_cannot_be_explained_is_refused() {
     let data = data(60);
     let neighbours = Model::fit(&data, "nca+knn:k=3".parse::<Method>().unwrap()).unwrap();
     let refused = neighbours.explain(data.x(), None).unwrap_err();
-    assert!(refused.to_string().contains("nearest neighbours"), "{refused}");
+    assert!(refused.to_string().contains("nearest-neighbour"), "{refused}");
     let metric = Model::fit(&data, "pca+none".parse::<Method>().unwrap()).unwrap();
     assert!(matches!(metric.explain(data.x(), None), Err(Error::NotAClassifier)));
     let model = Model::fit(&data, Svml::default()).unwrap();

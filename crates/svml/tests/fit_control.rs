@@ -319,7 +319,7 @@ fn learners_without_any_time_return_their_start() {
         let report = model.report();
         assert_eq!((report.stop, report.trace.len()), (Some(Stop::TimeLimit), 0), "{learner}");
         let [warning] = report.warnings.as_slice() else { panic!("{:?}", report.warnings) };
-        assert!(warning.contains("60 rows") && warning.contains("starts from"), "{warning}");
+        assert!(warning.contains("60 rows") && warning.contains("the initial one"), "{warning}");
         // All columns count the same.
         let relevance = model.metric().relevance();
         assert!(relevance.iter().all(|r| (r / relevance[0] - 1.0).abs() < 1e-12), "{relevance:?}");

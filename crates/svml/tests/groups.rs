@@ -129,7 +129,8 @@ fn what_groups_cannot_do_is_refused() {
         names.iter().map(|n| if n == "patient 3" { "a" } else { "b" }).collect();
     let rare = Dataset::new(grouped.x().clone(), &labels).unwrap().with_groups(&names).unwrap();
     let model = Model::fit(&rare, Svml::default()).unwrap();
-    let warned = model.report().warnings.iter().any(|w| w.contains("class a is in a single group"));
+    let warned =
+        model.report().warnings.iter().any(|w| w.contains("class a occurs in a single group"));
     assert!(warned, "{:?}", model.report().warnings);
 }
 
