@@ -434,11 +434,14 @@ fn what_is_no_model_is_refused_at_once() {
     let sparse = std::fs::File::create(sandbox.path("sparse")).unwrap();
     sparse.set_len(1 << 40).unwrap();
     for name in ["/dev/zero", "sparse"] {
-        one_sentence(&sandbox.svml(&["show", name]).code(3), &[name, "does not begin as one"]);
+        one_sentence(
+            &sandbox.svml(&["show", name]).code(3),
+            &[name, "does not begin like a model"],
+        );
     }
     let zeros = std::fs::File::open("/dev/zero").unwrap();
     let run = Run::from(sandbox.command(&["show", "-"]).stdin(zeros).output().unwrap()).code(3);
-    one_sentence(&run, &["does not begin as one"]);
+    one_sentence(&run, &["does not begin like a model"]);
     // The first bytes of a model, and then nothing but zeros: more than the memory of any computer.
     let model = std::fs::read(sandbox.path("m.svml")).unwrap();
     std::fs::write(sandbox.path("long"), &model[..20]).unwrap();

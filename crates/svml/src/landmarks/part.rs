@@ -377,7 +377,7 @@ impl<'a> LocalRows<'a> {
     fn gpu(&self) -> Result<&'static Gpu> {
         let missing = || Error::Device {
             device: self.watch.device.to_string(),
-            reason: "no card was opened".to_owned(),
+            reason: "no GPU was opened".to_owned(),
             remedy: Remedy::UseProcessor,
         };
         self.watch.gpu().ok_or_else(missing)

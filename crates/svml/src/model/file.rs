@@ -273,7 +273,7 @@ struct Prefix {
 impl Prefix {
     fn of(bytes: &[u8]) -> Result<Self> {
         if !bytes.starts_with(&MAGIC) {
-            return Err(bad("it does not begin as one; was it written by svml?".to_owned()));
+            return Err(bad("it does not begin like a model".to_owned()));
         }
         let Some(prefix) = bytes.first_chunk::<PREFIX>() else {
             return Err(bad(format!("{} bytes are too few; it is cut off", bytes.len())));

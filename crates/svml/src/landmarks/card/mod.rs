@@ -519,7 +519,7 @@ impl Work<'_> {
     /// Rows, ready for learning, in the order of the card. // (rows, d)
     fn gathered(&self, rows: Range<usize>) -> Result<Vec<f64>> {
         let d = self.d();
-        let mut values = memory::zeros(rows.len() * d, "rows on their way to the card")?;
+        let mut values = memory::zeros(rows.len() * d, "rows on their way to the GPU")?;
         let (scaler, pieces, parts) = (self.rows.scaler.as_ref(), &self.pieces, self.parts);
         parallel::for_each(values.chunks_mut((BLOCK * d).max(1)).enumerate(), |(task, out)| {
             let mut at = rows.start + task * BLOCK;
