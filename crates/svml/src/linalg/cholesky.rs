@@ -687,6 +687,7 @@ fn dots<const FMA: bool, const N: usize>(
     if let Some(x) = x.get(whole).filter(|_| rest > 0) {
         for c in 0..N {
             let column = &columns[c][whole * UNIT..];
+            // Both say the same; where a whole register can be read, no index has to be checked.
             let last = match column.first_chunk::<UNIT>() {
                 Some(column) => std::array::from_fn(|l| if l < rest { column[l] } else { 0.0 }),
                 None => std::array::from_fn(|l| if l < rest { column[l] } else { 0.0 }),
