@@ -166,6 +166,8 @@ impl Runner {
 
 /// The processors of an emulator have no AVX-512, or nothing beyond SSE4; that holds for all libraries in the program.
 fn runners(svml: &Path, options: &Determinism) -> Vec<Runner> {
+    // Commands run in a folder of their own, from which a relative path would lead nowhere.
+    let debug = fs::canonicalize(&options.debug).unwrap_or_else(|_| options.debug.clone());
     let emulated = |name, emulator: &[&str], program: &Path| Runner {
         name,
         words: emulator.iter().map(PathBuf::from).chain([program.to_owned()]).collect(),
@@ -177,7 +179,7 @@ fn runners(svml: &Path, options: &Determinism) -> Vec<Runner> {
             svml,
         ),
         emulated("neither AVX nor FMA (qemu, Nehalem)", &["qemu-x86_64", "-cpu", "Nehalem"], svml),
-        emulated("with debug assertions", &[], &options.debug),
+        emulated("with debug assertions", &[], &debug),
     ];
     if let Some(program) = &options.aarch64 {
         runners.push(emulated("aarch64 (qemu)", &["qemu-aarch64"], program));
