@@ -94,7 +94,7 @@ fn a_good_answer_is_kept_and_not_fetched_again() {
     assert!(run.err.contains("haber: 3103 bytes in d/haber/haberman.data"), "{}", run.err);
     assert!(std::fs::read(sandbox.path("d/haber/haberman.data")).unwrap() == bytes);
     let run = fetch(&sandbox, &server.address, &["haber"]).code(0);
-    assert!(run.err.contains("there already"), "{}", run.err);
+    assert!(run.err.contains("already present"), "{}", run.err);
     assert_eq!(server.begins.lock().unwrap().len(), 1);
     let run = sandbox.svml(&["compare", "uci:haber", "--dir", "d", "--splits", "2"]).code(0);
     assert!(run.out.contains("306 rows, 3 features, 2 classes"), "{}", run.out);
@@ -171,7 +171,7 @@ fn an_altered_answer_is_not_kept() {
     // Nor is a file that is there replaced.
     sandbox.write("d/haber/haberman.data", "mine\n");
     let run = fetch(&sandbox, &server.address, &["haber"]).code(1);
-    assert!(run.err.contains("left alone"), "{}", run.err);
+    assert!(run.err.contains("left unchanged"), "{}", run.err);
     assert_eq!(sandbox.read("d/haber/haberman.data"), "mine\n");
 }
 
@@ -205,7 +205,7 @@ fn refusals_say_what_to_do() {
         body: Vec::new(),
     });
     let run = fetch(&sandbox, &broken.address, &["haber", "cmc"]).code(1);
-    assert!(run.err.contains("answers 503") && run.err.contains("not fetched: haber, cmc"));
+    assert!(run.err.contains("status 503") && run.err.contains("not fetched: haber, cmc"));
     // A port that nobody listens on: as if offline.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", closed.local_addr().unwrap());
