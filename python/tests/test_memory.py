@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,24 +38,6 @@ def under_a_limit(megabytes: int, program: str) -> str:
     run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=600)
     assert run.returncode == 0, (run.returncode, run.stderr)
     return run.stdout
-
-
-@linux
-@pytest.mark.parametrize("megabytes", [20, 40, 60, 80, 120, 200])
-def test_a_wide_model_is_loaded_or_refused(megabytes: int, tmp_path: Path) -> None:
-    path = tmp_path / "wide.svml"
-    X = np.random.default_rng(0).normal(size=(6, 40_000))
-    SVMLClassifier(form="sphere").fit(X, np.arange(6) % 2).save(path)
-    under_a_limit(
-        megabytes,
-        f"""
-        import svml
-        try:
-            svml.load({str(path)!r})
-        except MemoryError as error:
-            assert str(error)
-        """,
-    )
 
 
 @linux
