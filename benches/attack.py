@@ -469,7 +469,7 @@ def m8():
 
 @item("M9", "breast cancer, moons and a circle with columns x 2, x 10, + 1, in reverse order, as float32, and with classes swapped: share of the labels of the test half that change",
       "0 to 12 %; another seed changes as much (0.4 to 11 %)",
-      "folds are dealt by a hash of the rows as they are, so that other units are like another seed; README.md and docs/math.md say so")
+      "folds are assigned by a hash of the rows as they are, so that other units are like another seed; README.md and docs/math.md say so")
 def m9():
     r = python("""
 from sklearn.datasets import load_breast_cancer, make_moons
@@ -1009,6 +1009,9 @@ def main():
     # Not resolved: a virtual environment is found by the name of its link.
     PYTHON = str(Path(given.python).absolute()) if os.sep in given.python else given.python
     page_file = given.write.resolve() if given.write else None
+    # Where this runs in the background or after nohup, signals are ignored, and what it starts would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     started = time.perf_counter()
     results, loads = [], []
     for name, one in ITEMS.items():
