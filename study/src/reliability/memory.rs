@@ -122,7 +122,7 @@ impl Attack<'_> {
         }
         met &= bad.is_empty();
         seen.push(format!(
-            "{runs} runs of train, show, plot, export, explain and predict under limits of {} MB to {} MB on the address space: {results} results, {} errors with exit code 1, {last} of which a failed allocation led to and not a count made beforehand; {} ended otherwise.",
+            "{runs} runs of train, show, plot, export, explain and predict under limits of {} MB to {} MB on the address space: {results} results, {} errors with exit code 1, {last} of them only after an allocation had failed; {} ended otherwise.",
             LIMITS[0],
             LIMITS[LIMITS.len() - 1],
             runs - results - bad.len(),
