@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use serde_json::json;
 use svml::{Method, Progress, Step};
@@ -79,8 +79,8 @@ pub fn run<T: Send + 'static>(
     run_watched(py, threads, &never, None, Interrupt::Raises, move |_| job())
 }
 
-/// Runs a job on `threads` threads, without the interpreter's lock. A signal, or an exception of the
-/// observer, raises the flag and, unless the best so far is wanted, ends the wait.
+/// Runs a job on `threads` threads, or one where there is no room for them, without the interpreter's lock. A signal, or
+/// an exception of the observer, raises the flag and, unless the best so far is wanted, ends the wait.
 pub fn run_watched<T: Send + 'static>(
     py: Python<'_>,
     threads: usize,
@@ -89,13 +89,7 @@ pub fn run_watched<T: Send + 'static>(
     on_interrupt: Interrupt,
     job: impl FnOnce(&Reporter<T>) -> svml::Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.max(1))
-        .thread_name(|_| "svml".to_owned())
-        .build()
-        .map_err(|error| {
-            PyRuntimeError::new_err(format!("no threads could be started: {error}"))
-        })?;
+    let pool = pool(threads.max(1))?;
     let (events, mut inbox) = channel();
     let (reply, answers) = channel();
     pool.spawn(move || {
@@ -147,6 +141,28 @@ pub fn run_watched<T: Send + 'static>(
             return Err(error);
         }
     }
+}
+
+/// So many threads, or one where the address space is too small for more of them.
+///
+/// The C library reserves addresses with the first allocation of a thread, so that this happens here, not after something large
+/// was found to have room.
+fn pool(threads: usize) -> PyResult<rayon::ThreadPool> {
+    let started = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|_| "svml".to_owned())
+            .build()
+            .ok()?;
+        let have_room = pool.broadcast(|_| svml::internals::thread_has_room());
+        have_room.into_iter().all(|has_room| has_room).then_some(pool)
+    };
+    started(threads).or_else(|| started(1)).ok_or_else(|| {
+        PyMemoryError::new_err(
+            "no thread could be started: the process has less than the 130 MB of address space left that one needs \
+             (ulimit -v), or may start no more threads (ulimit -u); raise that limit",
+        )
+    })
 }
 
 /// Shows a step, as a dict, to the observer; a true answer ends the fit.

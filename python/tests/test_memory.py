@@ -83,6 +83,37 @@ def test_many_rows(memory_limit: int | None) -> None:
     assert out == "alive\n"
 
 
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory) -> str:
+    """A model file with the names of 40,000 columns."""
+    path = tmp_path_factory.mktemp("wide") / "model.svml"
+    X = np.random.default_rng(0).normal(size=(6, 40_000))
+    SVMLClassifier(form="sphere").fit(X, np.arange(6) % 2).save(path)
+    return str(path)
+
+
+@linux
+@pytest.mark.parametrize("megabytes", [10, 20, 40, 60, 70, 80, 90, 100, 120, 150, 170, 200, 300, 500])
+def test_a_wide_model_is_loaded_or_refused(wide: str, megabytes: int) -> None:
+    """Near the limit the C library has no addresses left to reserve for a thread; with much left, nothing is refused."""
+    out = under_a_limit(
+        megabytes,
+        f"""
+        from svml import load
+
+        X = np.zeros((3, 40_000))
+        try:
+            print(load({wide!r}).predict(X).shape)
+        except MemoryError as error:
+            assert "limit" in str(error), error
+            print("refused")
+        """,
+    )
+    answer, alive = out.splitlines()
+    assert alive == "alive"
+    assert answer == "(3,)" or (answer == "refused" and megabytes < 500)
+
+
 def test_features_too_small_for_a_matrix() -> None:
     X, y = make_circles(60, noise=0.1, random_state=0)
     model = LMNN().fit(X * [1.0, 1e-200], y)

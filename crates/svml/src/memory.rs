@@ -7,6 +7,7 @@
 //! [`Error`]. What is small is not looked at; a share of memory is left free for it.
 
 use std::fs;
+use std::hint::black_box;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -75,6 +76,17 @@ pub(crate) fn with_room<T>(bytes: usize, make: impl FnOnce() -> T) -> Option<T> 
     }
     let _turn = TURN.lock();
     is_room_for(bytes).then(make)
+}
+
+/// Whether this thread has room for small things.
+///
+/// With the first allocation of a thread the C library of Linux reserves 64 MB of addresses for what the thread allocates.
+/// Where it cannot (`ulimit -v`), it maps a whole page for each small thing, and uses up in moments what is left.
+pub fn thread_has_room() -> bool {
+    let small: [Vec<u8>; 4] = std::array::from_fn(|_| Vec::with_capacity(64));
+    // A mapping begins with 16 bytes of the library's own.
+    let alone = |thing: &Vec<u8>| black_box(thing).as_ptr().addr() % 4096 == 16;
+    !small.iter().all(alone)
 }
 
 /// So many zeros.

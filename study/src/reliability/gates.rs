@@ -195,6 +195,6 @@ pub const SHORT: &[&str] = &[
     "Fuzzing: the goal was 24 CPU hours for each target. The last runs took minutes; `study reliability fuzz --minutes N` and `make fuzz MINUTES=N` run for longer.",
     "Known vulnerabilities of dependencies were checked by hand (SECURITY.md); `make supply` checks them where the list can be fetched.",
     "aarch64, macOS and Windows: there are workflows that build and test on them, but none has run yet; determinism on aarch64 (`--aarch64`) has not been tested.",
-    "Memory: what is large, or grows with rows or columns, is counted before it is requested. If memory ends while something small is requested, Rust ends the program: the command still prints a message and exits with code 1, but in Python the interpreter ends. This was seen in Python within 100 MB of a limit on the address space (ulimit -v), where the C library reserves 64 MB for a thread: a model of 40,000 columns was loaded, refused, or ended the interpreter from one limit to the next.",
+    "Memory: what is large, or grows with rows or columns, is counted before it is requested. If memory ends while something small is requested, Rust ends the program: the command still prints a message and exits with code 1, but in Python the interpreter ends.",
     "Memory: the estimate printed before a fit is an upper bound, up to 28 % above what was used.",
 ];
