@@ -56,8 +56,7 @@ impl Draw for MetricMatrix {
                 canvas.line((x + 2.0, y + cell * 0.78), (x + cell * 0.22, y + cell - 2.0), thin);
             }
             if figures {
-                let decimals = if largest < 0.1 { 3 } else { 2 };
-                let text = number(value, decimals);
+                let text = shown(value, largest);
                 let size = 11.0_f64.min(cell * 0.9 / font::width(&text, 1.0));
                 let at = (x + cell / 2.0, y + cell / 2.0 + 0.36 * size);
                 let dark = (value / scale).abs() > 0.85;
@@ -108,9 +107,28 @@ fn scale_bar(canvas: &mut Canvas, left: f64, top: f64, height: f64, largest: f64
         canvas.rect(left, top + k as f64 * h, 16.0, h + 0.3, &diverging(share));
     }
     canvas.frame(left, top, 16.0, height, Stroke::solid(INK, 1.0));
-    let decimals = if largest < 0.1 { 3 } else { 2 };
     for (share, value) in [(0.0, largest), (0.5, 0.0), (1.0, -largest)] {
         let at = (left + 22.0, top + share * height + 4.0);
-        canvas.text(at, &number(value, decimals), 11.5, Anchor::Start);
+        canvas.text(at, &shown(value, largest), 11.5, Anchor::Start);
+    }
+}
+
+/// An entry of a matrix of which `largest` is the largest. One that is nothing beside it has no more digits than the others.
+fn shown(value: f64, largest: f64) -> String {
+    let decimals = if largest < 0.1 { 3 } else { 2 };
+    number(if value.abs() < 0.002 * largest { 0.0 } else { value }, decimals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn entries_have_the_digits_that_their_size_needs() {
+        assert_eq!(shown(8.5e-5, 0.21), "0.00");
+        assert_eq!(shown(-8.5e-5, 0.21), "0.00");
+        assert_eq!(shown(-0.02, 0.21), "\u{2212}0.02");
+        assert_eq!(shown(0.02, 0.05), "0.020");
+        assert_eq!(shown(3e-6, 1e-5), "3.0e-6");
     }
 }
