@@ -148,15 +148,7 @@ pub fn run_watched<T: Send + 'static>(
 /// The C library reserves addresses with the first allocation of a thread, so that this happens here, not after something large
 /// was found to have room.
 fn pool(threads: usize) -> PyResult<rayon::ThreadPool> {
-    let started = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|_| "svml".to_owned())
-            .build()
-            .ok()?;
-        let have_room = pool.broadcast(|_| svml::internals::thread_has_room());
-        have_room.into_iter().all(|has_room| has_room).then_some(pool)
-    };
+    let started = svml::internals::pool;
     started(threads).or_else(|| started(1)).ok_or_else(|| {
         PyMemoryError::new_err(
             "no thread could be started: the process has less than the 130 MB of address space left that one needs \

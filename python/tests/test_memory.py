@@ -23,7 +23,7 @@ def under_a_limit(megabytes: int, program: str) -> str:
         def limited(megabytes):
             with open("/proc/self/statm") as file:
                 used = int(file.read().split()[0]) * resource.getpagesize()
-            bound = used + (megabytes << 20)
+            bound = used + int(megabytes * 2**20)
             resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
 
         def refused(call):
@@ -112,6 +112,33 @@ def test_a_wide_model_is_loaded_or_refused(wide: str, megabytes: int) -> None:
     answer, alive = out.splitlines()
     assert alive == "alive"
     assert answer == "(3,)" or (answer == "refused" and megabytes < 500)
+
+
+@linux
+def test_a_thread_that_could_just_begin() -> None:
+    """Where only a little more is left than the stack of a thread, there is an exception and the interpreter lives on."""
+    out = under_a_limit(
+        3000,
+        """
+        import os
+
+        def ended(pages):
+            child = os.fork()
+            if child == 0:
+                limited(pages * resource.getpagesize() / (1 << 20))
+                try:
+                    model.fit(X, y)
+                except MemoryError:
+                    os._exit(1)
+                os._exit(0)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+        model = SVMLClassifier(form="sphere", n_jobs=2)
+        print({ended(pages) for pages in range(490, 650)})
+        """,
+    )
+    assert out == "{1}\nalive\n"
 
 
 def test_features_too_small_for_a_matrix() -> None:

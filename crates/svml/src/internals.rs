@@ -16,9 +16,10 @@ pub use crate::learners::lmnn::{LmnnProblem, LmnnValue};
 pub use crate::learners::nca::NcaLoss;
 pub use crate::learners::parameters::Parameters;
 pub use crate::learners::pca::pca;
-pub use crate::memory::{room_for, thread_has_room};
+pub use crate::memory::room_for;
 pub use crate::method::keys_of_comparison;
 pub use crate::model::{ManyRows, NearestNeighbours, libsvm_rows};
+pub use crate::parallel::pool;
 pub use crate::progress::{clock, duration};
 pub use crate::run::Watch;
 

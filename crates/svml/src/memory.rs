@@ -78,11 +78,27 @@ pub(crate) fn with_room<T>(bytes: usize, make: impl FnOnce() -> T) -> Option<T> 
     is_room_for(bytes).then(make)
 }
 
+/// Whether this process may have only so many addresses (`ulimit -v`, `-d`).
+pub(crate) fn is_limited() -> bool {
+    free_of_process(Path::new("/")).next().is_some()
+}
+
+/// What a thread needs beside its stack before [`thread_has_room`] can be asked.
+const BEGINNING_A_THREAD: u64 = 1 << 20;
+
+/// Whether there is room for one more thread with a stack of so many bytes.
+///
+/// The C library of Linux ends the process where it has no memory for the variables of a thread that has begun.
+pub(crate) fn thread_can_begin(stack: usize) -> bool {
+    let needed = stack as u64 + BEGINNING_A_THREAD;
+    free_of_process(Path::new("/")).all(|free| needed <= free)
+}
+
 /// Whether this thread has room for small things.
 ///
 /// With the first allocation of a thread the C library of Linux reserves 64 MB of addresses for what the thread allocates.
 /// Where it cannot (`ulimit -v`), it maps a whole page for each small thing, and uses up in moments what is left.
-pub fn thread_has_room() -> bool {
+pub(crate) fn thread_has_room() -> bool {
     let small: [Vec<u8>; 4] = std::array::from_fn(|_| Vec::with_capacity(64));
     // A mapping begins with 16 bytes of the library's own.
     let alone = |thing: &Vec<u8>| black_box(thing).as_ptr().addr() % 4096 == 16;

@@ -1,4 +1,4 @@
-//! Loops whose tasks are spread over the threads of the current pool.
+//! Loops whose tasks are spread over the threads of the current pool, and pools for parts of the work.
 //!
 //! Rayon's parallel iterators are compiled anew for each use, which was a sixth of the code that the compiler had to optimise.
 //! Here they are compiled once, for tasks behind a pointer. A task costs some nanoseconds for that pointer and for the place
@@ -6,11 +6,51 @@
 //!
 //! A task may itself begin such a loop. Results stand in the order of the items, never in that in which threads finish.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
 
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::error::Result;
+use crate::memory;
+
+/// The name of threads, for those who look at a process.
+const NAME: &str = "svml";
+
+/// The bytes of a thread's stack, as many as are usual in Rust.
+const STACK: usize = 2 << 20;
+
+/// So many threads, or none if one of them cannot be started or has no room for what it allocates.
+pub fn pool(threads: usize) -> Option<ThreadPool> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    match memory::is_limited() {
+        true => pool.spawn_handler(start_if_there_is_room).build().ok(),
+        false => pool.stack_size(STACK).thread_name(|_| NAME.to_owned()).build().ok(),
+    }
+}
+
+/// Starts a thread of a pool, and waits until it has its memory: for a moment the C library reserves more addresses than a
+/// thread keeps, which a thread that begins meanwhile would lack.
+fn start_if_there_is_room(thread: rayon::ThreadBuilder) -> io::Result<()> {
+    let no_room = || io::Error::from(io::ErrorKind::OutOfMemory);
+    if !memory::thread_can_begin(STACK) {
+        return Err(no_room());
+    }
+    let (tell, told) = channel();
+    let begin = move || {
+        let has_room = memory::thread_has_room();
+        // It is waited for below.
+        let _ = tell.send(has_room);
+        if has_room {
+            thread.run();
+        }
+    };
+    thread::Builder::new().name(NAME.to_owned()).stack_size(STACK).spawn(begin)?;
+    if told.recv() == Ok(true) { Ok(()) } else { Err(no_room()) }
+}
 
 /// What `task` makes of each item, in the order of the items.
 pub fn map<I: Send, T: Send>(
@@ -107,7 +147,9 @@ mod tests {
     use crate::error::Error;
 
     fn with_threads<T: Send>(threads: usize, act: impl FnOnce() -> T + Send) -> T {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(act)
+        let pool = pool(threads).unwrap();
+        assert_eq!(pool.current_num_threads(), threads);
+        pool.install(act)
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::linalg::Matrix;
 use crate::loss::Loss;
 use crate::metric::{Form, Kernel, Metric};
 use crate::optimise::Objective;
+use crate::parallel;
 use crate::run::{Key, Watch};
 use crate::svm::BinarySvm;
 use crate::watch::Instant;
@@ -269,7 +270,7 @@ impl<'a> ValidationLoss<'a> {
                 let gram = kernel::backend().gram(x, trained, &initial, params.kernel, watch)?;
                 let at_once = problems.at_once(x.rows(), params.memory());
                 let pool = match at_once < rayon::current_num_threads() {
-                    true => rayon::ThreadPoolBuilder::new().num_threads(at_once).build().ok(),
+                    true => parallel::pool(at_once),
                     false => None,
                 };
                 Trainer::Exact(gram, pool)
