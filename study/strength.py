@@ -24,6 +24,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -407,33 +408,44 @@ def in_turn(groups):
     return [group[k] for k in range(longest) for group in groups if k < len(group)]
 
 
-def test_run(tree, programs, test, mutant, limit=None):
+def verdict(tree, programs, test, mutant, limit=3600.0):
+    """What becomes of a mutant in a test program, which is ended as soon as one of its tests fails."""
     program, which = test
-    command = [programs[program], "--quiet", *which]
     variables = os.environ | {"SVML_MUTANT": str(mutant), "RUST_BACKTRACE": "0"}
-    options = {"cwd": tree / "crates/svml", "env": variables, "timeout": limit}
-    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, **options).returncode
+    command = [programs[program], *which]
+    options = {"cwd": tree / "crates/svml", "env": variables, "stderr": subprocess.DEVNULL, "text": True}
+    late = threading.Event()
+
+    def too_long():
+        late.set()
+        running.kill()
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, **options) as running:
+        alarm = threading.Timer(limit, too_long)
+        alarm.start()
+        failed = any(line.endswith("FAILED\n") for line in running.stdout)
+        alarm.cancel()
+        if failed:
+            running.kill()
+    if late.is_set() and not failed:
+        return "hung"
+    return "noticed" if failed or running.returncode != 0 else "survived"
 
 
 def baseline(tree, programs, tests):
-    """Seconds that each may take: many times of what it takes without a mutant, where it must pass."""
+    """Seconds that each may take: four times of what it takes without a mutant, where it must pass."""
     limits = []
     for test in tests:
         began = time.monotonic()
-        if test_run(tree, programs, test, 0) != 0:
+        if verdict(tree, programs, test, 0) != "survived":
             sys.exit(f"The test {test[0]} fails without a mutant")
-        limits.append(max(60.0, 8 * (time.monotonic() - began)))
+        limits.append(max(60.0, 4 * (time.monotonic() - began)))
     return limits
 
 
 def tried(tree, programs, tests, limits, mutant):
-    for test, limit in zip(tests, limits):
-        try:
-            if test_run(tree, programs, test, mutant, limit) != 0:
-                return "noticed"
-        except subprocess.TimeoutExpired:
-            return "hung"
-    return "survived"
+    verdicts = (verdict(tree, programs, test, mutant, limit) for test, limit in zip(tests, limits))
+    return next((one for one in verdicts if one != "survived"), "survived")
 
 
 def in_words(counts):

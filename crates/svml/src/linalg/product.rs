@@ -657,6 +657,13 @@ mod tests {
             assert!(rows.all(|(part, whole)| part == &whole[columns.clone()]));
         }
 
+        let (none, empty) = (Matrix::zeros(3, 0), Panels::new((&Matrix::zeros(0, 8)).into()));
+        let mut sums = [7.0; 30];
+        product_with(&mut sums, 10, 1.0, (&none).into(), &empty, 0..8);
+        for row in sums.chunks(10) {
+            assert_eq!(row, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 7.0, 7.0]);
+        }
+
         let (mut left, mut right) = (Vec::new(), Vec::new());
         Block::from(&b).t().pack(0..130, 0..250, &mut left);
         Block::from(&a).pack(0..40, 0..250, &mut right);

@@ -724,6 +724,16 @@ mod tests {
         }
     }
 
+    /// There is an offset for each pair of classes.
+    #[test]
+    fn as_many_offsets_as_pairs_of_classes_are_read() {
+        let read = |count: usize| one_or_many(serde_json::json!(vec![0.5; count]));
+        let pairs = (0..MAX_CLASSES).map(|later| MAX_CLASSES - 1 - later).sum();
+        assert_eq!(read(pairs).unwrap(), vec![0.5; pairs]);
+        let message = read(pairs + 1).unwrap_err().to_string();
+        assert_eq!(message, format!("more than {pairs} offsets"));
+    }
+
     /// Bytes without end that are counted.
     struct Endless<'a>(&'a mut u64, Vec<u8>);
 

@@ -195,6 +195,19 @@ mod tests {
         assert_eq!(found(text), [("age".to_owned(), 5, 1, 4, "oops".to_owned())]);
     }
 
+    #[test]
+    fn a_junk_cell_among_groups_is_not_named() {
+        let text = "who,age,class\n1,1,x\n2,2,y\nann,oops,x\n4,4,y\n5,5,x\n6,6,y\n";
+        let names = |groups: Option<&str>| -> Vec<String> {
+            let groups = groups.map(str::to_owned);
+            let options = ReadOptions { groups, ..ReadOptions::default() };
+            let (_, notes) = csv::read(&Input::of_bytes(text.as_bytes()), &options).unwrap();
+            notes.suspects.into_iter().map(|suspect| suspect.column).collect()
+        };
+        assert_eq!(names(None), ["who", "age"]);
+        assert_eq!(names(Some("who")), ["age"]);
+    }
+
     /// The only suspect of a column `a` of such cells.
     fn slip(cells: &[&str], delimiter: char) -> Option<(Slip, usize, String)> {
         let rows = cells.iter().enumerate();
