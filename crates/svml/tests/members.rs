@@ -103,6 +103,20 @@ fn the_hidden_circle_is_found() {
     }
 }
 
+/// With more rows one of the two directions of the circle may carry half of the trace of G, and be worth nothing alone.
+#[test]
+fn two_directions_that_count_alike_are_found() {
+    let train = Generator { rows: 1000, ..Generator::default() }.generate().unwrap();
+    for seed in 0..6 {
+        let model = Model::fit(&train.data, Svml { seed, ..Svml::default() }).unwrap();
+        let form = model.metric().form();
+        assert!(matches!(form, Form::Rank(2 | 3)), "seed {seed}: {form}");
+        let scale = &model.scaler().scale;
+        let found = svml::internals::subspace_found(model.metric(), scale, &train.directions);
+        assert!(found > 0.95, "seed {seed}: {found}");
+    }
+}
+
 #[test]
 fn the_error_is_at_most_half_of_the_grids_where_few_directions_matter() {
     for rotated in [false, true] {

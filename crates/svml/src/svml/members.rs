@@ -61,6 +61,9 @@ const LARGER_COST: f64 = 10.0;
 const LEAST_GAIN: f64 = 2.0;
 /// The smallest rank that is tried is that of the fewest directions with this share of the trace of G.
 const TRACE_SHARE: f64 = 0.5;
+/// So many ranks, from the smallest on, are tried before few directions are given up. Where two directions count alike, as
+/// for a circle, the smallest rank may be that of only one of them, which is worth nothing without the other.
+const FIRST_RANKS: usize = 2;
 /// Members of fewer rows than this are learned beside each other.
 pub(crate) const BESIDE_EACH_OTHER: usize = 1500;
 /// With landmarks so many rows say whether few directions promise anything.
@@ -840,12 +843,17 @@ fn low_rank(
         }
         Ok(halves.least_log_losses(&halves.joined(&outputs)?))
     };
-    let mut rank = directions.iter().map(Directions::few).max().unwrap_or(1).min(d - 1);
-    let mut best = ask(rank)?;
     let of_sphere = halves.least_log_losses(&halves.joined(&of_sphere)?);
-    if !best.below(&of_sphere, STANDARD_ERRORS) {
-        return Ok(None);
+    let few = directions.iter().map(Directions::few).max().unwrap_or(1);
+    let mut promising = None;
+    for rank in few..(few + FIRST_RANKS).min(d) {
+        let losses = ask(rank)?;
+        if losses.below(&of_sphere, STANDARD_ERRORS) {
+            promising = Some((rank, losses));
+            break;
+        }
     }
+    let Some((mut rank, mut best)) = promising else { return Ok(None) };
     // One more direction as long as it helps.
     while rank + 1 < d {
         let next = ask(rank + 1)?;
