@@ -82,7 +82,10 @@ pub const GATES: &[Gate] = &[
     Gate {
         title: "Threads, row orders, repetitions, instruction sets, builds",
         asks: "the same model bytes for 1 to 64 threads, the same decision bits for any row order; otherwise decisions of one model within 1e-9 and 99.99 % of the labels",
-        how: How::Both("crates/svml/tests/invariants.rs, landmarks.rs", &["determinism"]),
+        how: How::Both(
+            "crates/svml/tests/invariants.rs, landmarks.rs; crates/svml-cli/tests/instructions.rs",
+            &["determinism"],
+        ),
     },
     Gate {
         title: "Kills (SIGKILL) at random moments",
@@ -195,6 +198,7 @@ pub const SHORT: &[&str] = &[
     "Fuzzing: the goal was 24 CPU hours for each target. The last runs took minutes; `study reliability fuzz --minutes N` and `make fuzz MINUTES=N` run for longer.",
     "Known vulnerabilities of dependencies were checked by hand (SECURITY.md); `make supply` checks them where the list can be fetched.",
     "aarch64, macOS and Windows: there are workflows that build and test on them, but none has run yet; determinism on aarch64 (`--aarch64`) has not been tested.",
+    "Determinism: without fused multiply-add, learning with landmarks or for many steps can end in another model, which is equally good; decisions of one and the same model stay within the bound.",
     "Memory: what is large, or grows with rows or columns, is counted before it is requested. If memory ends while something small is requested, Rust ends the program: the command still prints a message and exits with code 1, but in Python the interpreter ends.",
     "Memory: the estimate printed before a fit is an upper bound, up to 28 % above what was used.",
 ];

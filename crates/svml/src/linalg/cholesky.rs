@@ -10,7 +10,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::exp::{dispatch, mul_add};
+use super::instructions::{dispatch, mul_add};
 use super::product::{
     Columns, LEFT_ROWS, Packed, Rows, Terms, Tile, UNIT, Update, one_tile, panels_product,
     three_tiles,

@@ -1,7 +1,8 @@
 //! Eigenvalues and eigenvectors of a symmetric matrix: Householder's reflections make it tridiagonal, and implicit QR steps with
 //! Wilkinson's shift make that diagonal (Golub and Van Loan, "Matrix Computations", sections 8.3.1 to 8.3.3).
 
-use super::exp::{dispatch, dot_body, mul_add};
+use super::exp::dot_body;
+use super::instructions::{dispatch, mul_add};
 use super::loops::rotate_rows;
 use super::{Matrix, add_scaled, dot};
 use crate::parallel;

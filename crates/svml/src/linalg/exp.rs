@@ -1,60 +1,6 @@
 //! The vectorised inner loops: exp of negative squared distances, and the dot product.
-//!
-//! Each loop is written once, in plain Rust that the compiler vectorises, and compiled for
-//! AVX-512, AVX2 with FMA, and the baseline; the copy is chosen at run time. The first two run the
-//! same operations and give the same bits; the baseline has no fused multiply-add, and its results
-//! may differ from theirs in the last bits.
 
-/// Declares a function compiled for several instruction sets from one generic body
-/// `body::<FMA>(..)`, where FMA says whether `mul_add` compiles to a single instruction. With `, by width` the body is
-/// `body::<FMA, WIDE>(..)`, where WIDE says whether there are 32 registers of eight numbers.
-macro_rules! dispatch {
-    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident) => {
-        dispatch! {
-            $(#[$doc])*
-            fn $name($($arg: $ty),*) $(-> $ret)? = $body, [true], [true], [{ cfg!(target_arch = "aarch64") }]
-        }
-    };
-    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident, by width) => {
-        dispatch! {
-            $(#[$doc])*
-            fn $name($($arg: $ty),*) $(-> $ret)? = $body,
-                [true, true], [true, false], [{ cfg!(target_arch = "aarch64") }, false]
-        }
-    };
-    (
-        $(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident,
-        [$($avx512:tt),*], [$($avx2:tt),*], [$($baseline:tt),*]
-    ) => {
-        $(#[$doc])*
-        #[allow(clippy::too_many_arguments)]
-        pub(crate) fn $name($($arg: $ty),*) $(-> $ret)? {
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
-                fn avx512($($arg: $ty),*) $(-> $ret)? { $body::<$($avx512),*>($($arg),*) }
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2($($arg: $ty),*) $(-> $ret)? { $body::<$($avx2),*>($($arg),*) }
-                if std::is_x86_feature_detected!("avx512f")
-                    && std::is_x86_feature_detected!("avx512dq")
-                    && std::is_x86_feature_detected!("avx512vl")
-                {
-                    // SAFETY: the condition above checks that the processor has these instructions.
-                    #[allow(unsafe_code)]
-                    return unsafe { avx512($($arg),*) };
-                }
-                if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-                    // SAFETY: the condition above checks that the processor has these instructions.
-                    #[allow(unsafe_code)]
-                    return unsafe { avx2($($arg),*) };
-                }
-            }
-            $body::<$($baseline),*>($($arg),*)
-        }
-    };
-}
-
-pub(super) use dispatch;
+use super::instructions::{dispatch, mul_add};
 
 dispatch! {
     /// Turns `row[j] = -2 z'z_j` into the kernel value `exp(-|z - z_j|^2)`, equation (4), where
@@ -87,11 +33,6 @@ dispatch! {
 dispatch! {
     /// The dot product, summed in 16 fixed lanes.
     fn dot(a: &[f64], b: &[f64]) -> f64 = dot_body
-}
-
-#[inline(always)]
-pub(super) fn mul_add<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
-    if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
 #[inline(always)]

@@ -2,7 +2,7 @@
 //! nearest neighbours and the nearest-neighbour classifier. Like the loops of `exp.rs`, they are
 //! compiled for several instruction sets.
 
-use super::exp::{dispatch, mul_add};
+use super::instructions::{dispatch, mul_add};
 use super::matrix::Matrix;
 
 dispatch! {

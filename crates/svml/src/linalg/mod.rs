@@ -6,6 +6,7 @@
 mod cholesky;
 mod eigen;
 mod exp;
+mod instructions;
 mod loops;
 mod matrix;
 #[cfg(any(feature = "ndarray", test))]

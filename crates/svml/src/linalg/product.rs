@@ -11,7 +11,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::exp::{dispatch, mul_add};
+use super::instructions::{dispatch, mul_add};
 use super::loops::add_columns;
 use super::matrix::Matrix;
 
