@@ -82,9 +82,9 @@ def percent(part, whole):
 # --- Coverage -----------------------------------------------------------------------------------------------------
 
 # Parts of the library by the beginnings of paths, the first that fits; what is in none is "the rest".
-CARDS = "code for cards, most of which needs one"
+GPU = "GPU code, most of which needs a GPU"
 PARTS = {
-    CARDS: ["cuda/", "kernel/cuda/", "landmarks/card/"],
+    GPU: ["cuda/", "kernel/cuda/", "landmarks/card/"],
     "solver and linear algebra": ["svm.rs", "kernel/", "linalg/"],
     "gradients and criteria": ["loss.rs", "metric.rs", "optimise.rs", "svml/", "landmarks/"],
     "parsers": ["data/read/"],
@@ -134,19 +134,19 @@ def coverage(options):
     print(f"Lines that no test runs: {missed}")
     seen = [
         f"{len(which) + 1} test programs of the library"
-        f"{'' if done.returncode == 0 else ', of which some FAILED'}; code of tests and of other crates does not count.",
+        f"{'' if done.returncode == 0 else ', of which some FAILED'}; the code of tests and of other crates is not counted.",
     ]
     for part in [*PARTS, None]:
         sums = Counter()
         for path, counts in found.items():
-            if part_of(path) == part or (part is None and part_of(path) != CARDS):
+            if part_of(path) == part or (part is None and part_of(path) != GPU):
                 sums.update(counts["sums"])
         shares = [
             f"{percent(sums[kind + ' run'], sums[kind])} of {sums[kind]:,} {kind}"
             for kind in ("lines", "regions", "branches")
             if sums[kind]
         ]
-        seen.append(f"{part or 'all of the library but the code for cards'}: {', '.join(shares)}.")
+        seen.append(f"{part or 'all of the library except the GPU code'}: {', '.join(shares)}.")
     met = (
         done.returncode == 0
         and sums["lines run"] >= 0.95 * sums["lines"]
@@ -572,9 +572,9 @@ def fuzz(options):
         met &= done.returncode == 0 and tried > 0
         found = "nothing found" if done.returncode == 0 else f"FAILED: see {failures.relative_to(TARGET)} in target"
         seen.append(
-            f"{name}: {tried:,} inputs of at most {LONGEST:,} bytes in {minutes:.1f} minutes of the processor; "
+            f"{name}: {tried:,} inputs of at most {LONGEST:,} bytes in {minutes:.1f} CPU minutes; "
             f"{reached[-1] if reached else 'no'} places in the code reached, {reached[0] if reached else 'none'} of them by "
-            f"the corpus; {found}; the corpus has {kept} files from here."
+            f"the corpus before; {found}; the corpus has {kept} files from this kind of fuzzing."
         )
     return record(options.results, "fuzz", met, seen, [rustc("nightly"), said("cargo", "fuzz", "--version")])
 
@@ -606,13 +606,13 @@ def supply(options):
         done = run(["cargo", "deny", "--log-level", "warn", "check", check], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         print(done.stdout)
         if "failed to fetch advisory database" in done.stdout:
-            seen.append(f"{check}: NOT looked at, because the list of known defects could not be fetched.")
+            seen.append(f"{check}: NOT checked, because the list of known vulnerabilities could not be fetched.")
             continue
         met &= done.returncode == 0
         twice = re.findall(r"found \d+ duplicate entries for crate '(.*)'", done.stdout)
-        found = f"; in several versions, which others ask for: {', '.join(twice)}" if twice else ""
-        seen.append(f"{check}: {'no fault' if done.returncode == 0 else 'FAILED'}{found}.")
-    # The list of parts has the folder of the sources in it, which is nobody's business.
+        found = f"; present in several versions, because other crates require them: {', '.join(twice)}" if twice else ""
+        seen.append(f"{check}: {'nothing found' if done.returncode == 0 else 'FAILED'}{found}.")
+    # The list contains the folder of the sources, which must not be published.
     name = "svml.cdx"
     run(["cargo", "cyclonedx", "--manifest-path", "crates/svml-cli/Cargo.toml", "--format", "json", "--all-features",
          "--override-filename", name], check=True)  # fmt: skip
@@ -624,7 +624,7 @@ def supply(options):
     (folder / f"{name}.json").write_text(text)
     parts = json.loads(text)["components"]
     met &= len(parts) > 0 and str(ROOT) not in text
-    seen.append(f"The list of what the command is made of (CycloneDX, target/sbom/{name}.json) has {len(parts)} crates.")
+    seen.append(f"The list of the crates that the command is built from (CycloneDX, target/sbom/{name}.json) has {len(parts)} crates.")
     return record(options.results, "supply", met, seen, [said("cargo", "deny", "--version"), said("cargo", "cyclonedx", "--version")])
 
 
@@ -656,8 +656,8 @@ def build(options):
     processor_seconds = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
     shutil.rmtree(folder, ignore_errors=True)
     seen = [
-        f"`cargo run --release -- demo` in a fresh clone, with downloads: {seconds:.0f} s, of which {PATIENCE} are allowed; "
-        f"{processor_seconds:.0f} s of the processor; load average before it {load:.1f}.",
+        f"`cargo run --release -- demo` in a fresh clone, with downloads: {seconds:.0f} s, at most {PATIENCE} are allowed; "
+        f"{processor_seconds:.0f} CPU seconds; load average before it {load:.1f}.",
     ]
     met = done.returncode == 0 and seconds <= PATIENCE
     return record(options.results, "build", met, seen, [said("rustc", "--version")])
