@@ -115,12 +115,18 @@ impl Failure {
 
     /// A file of the system that could not be used; `way_out` says what to do.
     pub fn io(path: &Path, error: &std::io::Error, way_out: &str) -> Self {
+        use std::io::ErrorKind::{NotFound, OutOfMemory, PermissionDenied, StorageFull};
+        // It is not the file that is at fault then.
+        let way_out = match error.kind() {
+            OutOfMemory => "close other programs, or allow this one more memory (ulimit -v)",
+            _ => way_out,
+        };
         let cause = match error.kind() {
             // The library says more than the system does.
             _ if error.get_ref().is_some() => error.to_string(),
-            std::io::ErrorKind::NotFound => "no such file or folder".to_owned(),
-            std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-            std::io::ErrorKind::StorageFull => "no space left on the device".to_owned(),
+            NotFound => "no such file or folder".to_owned(),
+            PermissionDenied => "permission denied".to_owned(),
+            StorageFull => "no space left on the device".to_owned(),
             _ => error.to_string(),
         };
         Self::Runtime(format!("{}: {cause}; {way_out}", path.display()))
@@ -197,4 +203,24 @@ pub fn remedy_words(remedy: Remedy) -> String {
         _ => return remedy.to_string(),
     };
     words.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn the_file_is_not_at_fault_if_memory_ends() {
+        let said =
+            |kind: ErrorKind| match Failure::io(Path::new("a"), &Error::from(kind), "check it") {
+                Failure::Runtime(text) => text,
+                _ => String::new(),
+            };
+        assert_eq!(said(ErrorKind::NotFound), "a: no such file or folder; check it");
+        let memory =
+            "a: out of memory; close other programs, or allow this one more memory (ulimit -v)";
+        assert_eq!(said(ErrorKind::OutOfMemory), memory);
+    }
 }
