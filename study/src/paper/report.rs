@@ -199,7 +199,7 @@ fn errors(table: &Table) -> String {
 /// Cells that differ from the paper and may do so for one reason.
 struct Deviations {
     reason: &'static str,
-    /// What errs less often here than in the paper, and what more often.
+    /// What has a lower error here than in the paper, and what a higher one.
     lower: Vec<String>,
     higher: Vec<String>,
 }
@@ -439,7 +439,7 @@ fn figure(heading: &str, file: &str, seen: &str) -> String {
 }
 
 fn figure_6(table: &Table) -> String {
-    let heading = "Figure 6 (ours): how much less or more often each method errs than the grid";
+    let heading = "Figure 6 (ours): the error of each method minus that of the grid";
     let reference = row(table, REFERENCE);
     // Sets on which the whole interval is on either side.
     let sides = |method: &str| {
@@ -493,7 +493,7 @@ fn figures(table: &Table, credit: &Credit) -> String {
     let several = match credit.splits.len() {
         0 | 1 => String::new(),
         count => format!(
-            " On the mean of {count} splits the SVM in the plane errs in {} %, after principal components in {} %.",
+            " In the mean over {count} splits the error of the SVM in the plane is {} %, after principal components {} %.",
             credit.mean(|split| split.rank_2).plain(),
             credit.mean(|split| split.pca_2).plain()
         ),

@@ -19,7 +19,7 @@ const OF_THE_PAPER: usize = 15;
 struct Against {
     /// The difference on the mean of the small sets.
     mean: Mean,
-    /// The sets on which it errs less often, and those on which it errs more often, at the 5 % level.
+    /// The sets on which its error is lower, and those on which it is higher, at the 5 % level.
     better: Vec<&'static str>,
     worse: Vec<&'static str>,
 }
@@ -66,12 +66,12 @@ impl Against {
             && again.is_none_or(|again| again.worse.is_empty())
     }
 
-    /// How often it errs in comparison.
+    /// Its error in comparison.
     fn words(&self) -> &'static str {
         match self.mean.is_significant() {
-            false => "as often as",
-            true if self.mean.mean < 0.0 => "less often than",
-            true => "more often than",
+            false => "the same error as",
+            true if self.mean.mean < 0.0 => "a lower error than",
+            true => "a higher error than",
         }
     }
 
@@ -120,15 +120,15 @@ fn printed_difference() -> Option<f64> {
 pub fn sentence(table: &Table) -> Option<String> {
     let (svml, default) = (Against::new(table, "svml")?, Against::new(table, "default")?);
     Some(format!(
-        "The paper's headline, that SVML consistently errs less often than the Euclidean SVM, {} here: by the paper's protocol it \
-         differs from the grid by {} points on the mean of the seven small sets (paper: {:+.2}); the default, which learns by the \
+        "The paper's headline, that SVML consistently has a lower error than the Euclidean SVM, {} here: with the paper's protocol its error \
+         differs from that of the grid by {} points in the mean over the seven small sets (paper: {:+.2}). The default, which learns by the \
          same gradient, {} ({}).",
         if svml.is_consistently_better(table, "svml") { "holds up" } else { "does not hold up" },
         svml.mean.signed(),
         100.0 * printed_difference()?,
         match default.stays_better(table, "default") {
-            true => "does err less often on the mean",
-            false => "does not err less often either",
+            true => "does have a lower error in the mean",
+            false => "does not have a lower error either",
         },
         default.mean.signed(),
     ))
@@ -179,8 +179,8 @@ fn lead(table: &Table) -> Option<String> {
     };
     let ((near, of), (others_near, of_others)) = (agree(&euclid), agree(&others));
     let mut text = format!(
-        "**The paper's headline {}.** SVML with a full metric and the protocol of the paper errs {} the Euclidean SVM whose width \
-         and C come from a grid with 5 folds: {own} against {grid} % on the mean of the seven small sets. The difference is {} \
+        "**The paper's headline {}.** SVML with a full metric and the protocol of the paper has {} the Euclidean SVM whose width \
+         and C come from a grid with 5 folds: {own} against {grid} % in the mean over the seven small sets. The difference is {} \
          points, where the paper has {:+.2}; {}.\n\n",
         if svml.is_consistently_better(table, "svml") {
             "holds up here"
@@ -203,7 +203,7 @@ fn lead(table: &Table) -> Option<String> {
     let times = range(&ratio(table, "default", REFERENCE));
     text += &format!(
         "**The idea {}.** The default of this library learns by the same gradient, with two folds, another loss, and three SVMs in \
-         place of one. It errs {} the grid: the difference is {} points; {}{}.{} Its constants were chosen on other splits of these sets; \
+         place of one. It has {} the grid: the difference is {} points; {}{}.{} Its constants were chosen on other splits of these sets; \
          [accuracy.md](accuracy.md) has eighteen further tables.\n",
         match default.stays_better(table, "default") {
             true => "holds up",
@@ -391,7 +391,7 @@ fn low_rank(credit: &Credit) -> Option<Claim> {
     (credit.splits.len() > 1).then(|| Claim {
         paper: "figure 4: by SVML a map into two dimensions has \"a much more interpretable decision boundary\" than by principal components",
         here: format!(
-            "the SVM in the plane errs in {} against {} %, on {} splits of credit",
+            "the error of the SVM in the plane is {} against {} %, on {} splits of credit",
             svml.plain(),
             pca.plain(),
             credit.splits.len()
