@@ -472,6 +472,7 @@ mod tests {
             ("mon 1:0.5 2:1.5\ntue 1:2.5 2:0.5\n", true, false),
             ("mon 10:2 20:3\ntue 10:4 20:5\n", true, false),
             ("a 2:1 1:1\nb 1:1\n", false, false),
+            ("a 1:1 1:2\nb 1:1\n", false, false),
         ] {
             assert_eq!(is_libsvm(text, false), training, "{text:?}");
             assert_eq!(is_libsvm(text, true), new_rows, "{text:?}");
