@@ -283,6 +283,26 @@ EXPLAINED = {
         "bisection in place of Newton's step, to the same zero",
     ("calibrate.rs", "+= is -= in temperature", "curvature += "):
         "bisection in place of Newton's step, to the same zero",
+    ("loss.rs", "> is >= in value_and_slope", "margin > 0.0"):
+        "at a margin of zero both branches have the same value",
+    ("kernel/dense/columns.rs", "* is / in compute", "let bytes = "):
+        "for how many bytes it is asked whether there is memory; `study reliability memory` runs with too little of it",
+    ("linalg/cholesky.rs", "< is > in solve", "x.len() < TOGETHER * n"):
+        "right-hand sides are solved one by one or together, with the same result",
+    ("linalg/eigen.rs", "- is / in each_row", "<= SEQUENTIAL"):
+        "whether several threads share the rows, with the same bits",
+    ("linalg/eigen.rs", "/ is * in qr_step", "let delta = "):
+        "the shift, by which only the number of steps to the same eigenvalues changes",
+    ("linalg/eigen.rs", "/ is * in qr_step", "let shift = "):
+        "the shift, by which only the number of steps to the same eigenvalues changes",
+    ("data/read/libsvm.rs", "a guard is true in of", "index <= MAX_COLUMNS"):
+        "the line with the index that is too large is refused where its values are read",
+    ("model/file.rs", "> is >= in read", "header > rest"):
+        "a file whose header leaves no byte for numbers is refused all the same, for what is missing",
+    ("calibrate.rs", "+= is *= in temperature", "square += "):
+        "the curvature, by which only the number of steps to the same zero changes",
+    ("calibrate.rs", "- is / in temperature", "let newton = "):
+        "bisection in place of Newton's step, to the same zero",
     ("svm.rs", "< is <= in towards", "t < 1e-12"):
         "the share of the way is a power of two, which this bound is not",
     ("kernel/dense/mod.rs", "* is + in sign_differences", "Vec::with_capacity"):

@@ -145,7 +145,10 @@ fn the_verdict_follows_the_results() {
         (text.lines().find(|line| line.starts_with("**The paper")).unwrap().to_owned(), sentence)
     };
     let (lead, sentence) = of(&|_| -0.02);
-    assert!(lead.contains("headline holds up here") && lead.contains("a lower error than"), "{lead}");
+    assert!(
+        lead.contains("headline holds up here") && lead.contains("a lower error than"),
+        "{lead}"
+    );
     assert!(lead.contains("cmc, page and gamma, worse on none"), "{lead}");
     assert!(sentence.contains("holds up here") && sentence.contains("-1.99"), "{sentence}");
     let (lead, _) = of(&|set| if set == "page" { 0.02 } else { -0.02 });

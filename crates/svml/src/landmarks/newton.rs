@@ -536,3 +536,76 @@ impl<'a> LandmarkSvms<'a> {
         parallel::try_map(self.machines.iter().enumerate(), adjoint)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::metric::Form;
+
+    /// An SVM of two classes with one landmark of each.
+    fn svms<'a>(x: &'a Matrix, folds: &[LabelledRows]) -> LandmarkSvms<'a> {
+        let metric = Metric::new(Form::Sphere, 1, vec![1.0]).unwrap();
+        let problems = Problem::of_pairs(2, &[true], &[false]);
+        let given = LandmarkProblems {
+            kernel: Kernel::Exponential,
+            metric: &metric,
+            problems,
+            guess: None,
+        };
+        let landmarks = Landmarks { rows: vec![0, 1], starts: vec![0, 1, 2] };
+        LandmarkSvms::of_folds(x, folds, landmarks, given, 1 << 20, &Watch::default()).unwrap()
+    }
+
+    fn four_rows() -> (Matrix, [LabelledRows; 1]) {
+        let x = Matrix::new(4, 1, vec![-1.0, 1.0, 0.2, -0.3]).unwrap();
+        let fold =
+            LabelledRows { index: vec![0, 1, 2, 3], class: vec![0, 1, 0, 1], weight: vec![1.0; 4] };
+        (x, [fold])
+    }
+
+    /// The state, and whether there was a step, at a point of which one with this objective is known.
+    fn advanced(known: f64, state: State) -> (State, bool) {
+        let (x, folds) = four_rows();
+        let mut svms = svms(&x, &folds);
+        let point = svms.machines[0].point.clone();
+        let question =
+            Question::Step { validation: None, points: vec![Some((point.clone(), None))] };
+        let sums = svms.ask(&question).unwrap().swap_remove(0);
+        let LandmarkSvms { kernel, machines, watch, .. } = &mut svms;
+        let machine = &mut machines[0];
+        machine.receive(sums);
+        machine.accepted = Some(Accepted { theta: vec![0.0; 3], objective: known });
+        machine.state = state;
+        let place = Place { kernel, systems: None };
+        machine.advance(place, 0, 1.0, TOLERANCE, watch).unwrap();
+        (machine.state, machine.theta() != point.theta)
+    }
+
+    #[test]
+    fn a_point_that_is_worse_than_one_before_is_too_far() {
+        assert!(advanced(1e-3, State::Active) == (State::TooFar, false));
+        assert!(advanced(1e3, State::Active) == (State::Active, true));
+        // What was shortened as far as it can be is kept.
+        assert!(advanced(1e-3, State::Last) == (State::Done, false));
+    }
+
+    #[test]
+    fn a_step_is_shortened_until_the_objective_falls() {
+        let (x, folds) = four_rows();
+        let k_mm = Matrix::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
+        // The objective is |alpha|^2 / 2 + 2 hinge.
+        let shortened = |hinges: &[f64]| {
+            let machine = &mut svms(&x, &folds).machines[0];
+            machine.go_to(vec![8.0, 0.0, 4.0]);
+            machine.accepted = Some(Accepted { theta: vec![0.0; 3], objective: 10.0 });
+            machine.state = State::TooFar;
+            machine.shorten(hinges, &k_mm, false, 2.0);
+            (machine.theta().to_vec(), machine.state)
+        };
+        // 8 + 4 at half of the way, and 2 + 6 at a quarter.
+        assert!(shortened(&[2.0, 3.0, 0.0]) == (vec![2.0, 0.0, 1.0], State::Active));
+        assert!(shortened(&[9.0; 3]) == (vec![0.0; 3], State::Last));
+    }
+}
