@@ -95,46 +95,24 @@ PARTS = {
 LEFT_OUT = {"honesty", "reproduction"}
 
 
+# Its loops are twenty times slower if they are counted, and all tests run them: they are counted in a run of their own tests.
+LOOPS = "linalg/"
+
+
 def coverage(options):
     folder = TARGET / "coverage"
-    profiles = folder / "profiles"
-    shutil.rmtree(profiles, ignore_errors=True)
-    profiles.mkdir(parents=True)
-    # Only our own crates count, and only they are slowed down. Branches are counted by an option that is not stable, and
-    # that the compiler takes all the same if it is told so.
-    wrapper = folder / "instrumented"
-    flags = "-C instrument-coverage -Z coverage-options=branch"
-    wrapper.write_text(f'#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec "$@" {flags}\n')
-    wrapper.chmod(0o755)
-    variables = {
-        "RUSTC_WORKSPACE_WRAPPER": str(wrapper),
-        "LLVM_PROFILE_FILE": str(profiles / "%8m.profraw"),
-        "CARGO_INCREMENTAL": "0",
-    }
     tests = sorted(path.stem for path in (ROOT / "crates/svml/tests").glob("*.rs"))
     which = [f"--test={name}" for name in tests if name not in LEFT_OUT]
-    command = ["cargo", "test", "--no-fail-fast", "-p", "svml", "--lib", *which]
-    built = run([*command, "--no-run", "--message-format=json"], variables, check=True, stdout=subprocess.PIPE, text=True)
-    messages = map(json.loads, built.stdout.splitlines())
-    programs = [message["executable"] for message in messages if message.get("executable")]
-    done = run(command, variables)
-    tools = sysroot_tools()
-    data = folder / "all.profdata"
-    run([tools / "llvm-profdata", "merge", "-sparse", "-o", data, *profiles.glob("*.profraw")], check=True)
-
-    def exported(form):
-        objects = [argument for program in programs for argument in ("--object", program)]
-        command = [tools / "llvm-cov", "export", f"--format={form}", f"--instr-profile={data}", *objects[1:]]
-        command += ["--sources", ROOT / LIBRARY]
-        return run(command, check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL).stdout
-
-    found = counted(exported("lcov"), json.loads(exported("text")))
+    done, found = covered(folder / "all", "--cfg loops_not_counted", ["--lib", *which], [])
+    done_loops, of_loops = covered(folder / "loops", "", ["--lib"], [LOOPS.replace("/", "::")])
+    passed = done and done_loops
+    found |= {path: counts for path, counts in of_loops.items() if str(path).startswith(LOOPS)}
     missed = folder / "not-covered.txt"
     missed.write_text("".join(f"{line}\n" for line in not_covered(found)))
     print(f"Lines that no test runs: {missed}")
     seen = [
         f"{len(which) + 1} test programs of the library"
-        f"{'' if done.returncode == 0 else ', of which some FAILED'}; the code of tests and of other crates is not counted.",
+        f"{'' if passed else ', of which some FAILED'}; the code of tests and of other crates is not counted.",
     ]
     for part in [*PARTS, None]:
         sums = Counter()
@@ -148,11 +126,45 @@ def coverage(options):
         ]
         seen.append(f"{part or 'all of the library except the GPU code'}: {', '.join(shares)}.")
     met = (
-        done.returncode == 0
+        passed
         and sums["lines run"] >= 0.95 * sums["lines"]
         and sums["branches run"] >= 0.9 * sums["branches"] > 0
     )
     return record(options.results, "coverage", met, seen, [said("rustc", "--version")])
+
+
+def covered(folder, flags, which, filters):
+    """Whether some tests of the library pass, and for each of its files what there is and what was run."""
+    profiles = folder / "profiles"
+    shutil.rmtree(profiles, ignore_errors=True)
+    profiles.mkdir(parents=True)
+    # Only our own crates count, and only they are slowed down. Branches are counted by an option that is not stable, and
+    # that the compiler takes all the same if it is told so.
+    wrapper = folder / "instrumented"
+    flags = f"-C instrument-coverage -Z coverage-options=branch {flags}"
+    wrapper.write_text(f'#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec "$@" {flags}\n')
+    wrapper.chmod(0o755)
+    variables = {
+        "RUSTC_WORKSPACE_WRAPPER": str(wrapper),
+        "LLVM_PROFILE_FILE": str(profiles / "%8m.profraw"),
+        "CARGO_INCREMENTAL": "0",
+    }
+    command = ["cargo", "test", "--no-fail-fast", "-p", "svml", *which]
+    built = run([*command, "--no-run", "--message-format=json"], variables, check=True, stdout=subprocess.PIPE, text=True)
+    messages = map(json.loads, built.stdout.splitlines())
+    programs = [message["executable"] for message in messages if message.get("executable")]
+    done = run([*command, "--", *filters], variables)
+    tools = sysroot_tools()
+    data = folder / "all.profdata"
+    run([tools / "llvm-profdata", "merge", "-sparse", "-o", data, *profiles.glob("*.profraw")], check=True)
+
+    def exported(form):
+        objects = [argument for program in programs for argument in ("--object", program)]
+        command = [tools / "llvm-cov", "export", f"--format={form}", f"--instr-profile={data}", *objects[1:]]
+        command += ["--sources", ROOT / LIBRARY]
+        return run(command, check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL).stdout
+
+    return done.returncode == 0, counted(exported("lcov"), json.loads(exported("text")))
 
 
 def sysroot_tools():

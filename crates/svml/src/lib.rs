@@ -62,6 +62,7 @@
 //! are made with `..Default::default()`. The module `internals`, hidden here, promises nothing.
 // On docs.rs, what belongs to a feature says so.
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(loops_not_counted, feature(coverage_attribute))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 // In the order of dependency: a module uses only those above it, which `tests/layering.rs` checks. Blank lines keep
@@ -83,6 +84,8 @@ mod cuda;
 mod checkpoint;
 mod watch;
 
+// `make coverage` counts its loops, which that makes very slow, in the tests of this module only.
+#[cfg_attr(loops_not_counted, coverage(off))]
 mod linalg;
 
 mod metric;
