@@ -299,6 +299,10 @@ EXPLAINED = {
         "at a margin of zero both branches have the same value",
     ("kernel/dense/columns.rs", "* is / in compute", "let bytes = "):
         "for how many bytes it is asked whether there is memory; `study reliability memory` runs with too little of it",
+    ("linalg/cholesky.rs", "<= is > in new", "n <= SEQUENTIAL"):
+        "whether memory that the thread keeps is used, with the same bits",
+    ("model/file.rs", "> is >= in assemble", "v.recip().is_finite()"):
+        "zero has no finite reciprocal, which is asked for too",
     ("linalg/cholesky.rs", "< is > in solve", "x.len() < TOGETHER * n"):
         "right-hand sides are solved one by one or together, with the same result",
     ("linalg/eigen.rs", "- is / in each_row", "<= SEQUENTIAL"):

@@ -160,7 +160,7 @@ impl Plane {
         legend.note(canvas, "In the cells: error in %");
         if self.chosen.len() > 1 {
             legend.note(canvas, "by cross-validation (mean);");
-            legend.note(canvas, "number of times the grid chose it");
+            legend.note(canvas, "how often the grid chose it");
         } else {
             legend.note(canvas, "by cross-validation");
         }

@@ -724,6 +724,19 @@ mod tests {
         }
     }
 
+    /// Rows of the positive class, whose beta is positive, come second.
+    #[test]
+    fn support_vectors_of_version_1_are_put_class_after_class() {
+        let beta = Matrix::new(1, 3, vec![1.0, -2.0, 3.0]).unwrap();
+        let mut pairwise =
+            PairwiseSvms { support: vec![5, 6, 7], counts: vec![3], beta, bias: vec![0.0] };
+        let support = Matrix::new(3, 1, vec![0.5, 0.6, 0.7]).unwrap();
+        let sorted = sort_by_class(&mut pairwise, &support);
+        assert_eq!(sorted.as_slice(), [0.6, 0.5, 0.7]);
+        assert_eq!((pairwise.support, pairwise.counts), (vec![6, 5, 7], vec![1, 2]));
+        assert_eq!(pairwise.beta.as_slice(), [-2.0, 1.0, 3.0]);
+    }
+
     /// There is an offset for each pair of classes.
     #[test]
     fn as_many_offsets_as_pairs_of_classes_are_read() {
