@@ -574,7 +574,7 @@ def sanitizers(options):
 CORPUS = ROOT / "study/fuzz-corpus"
 # The largest parsers.
 FUZZED = ["csv", "libsvm", "model"]
-# Longest input in bytes, and most files that are added to the corpus of a target.
+# Longest input in bytes, and most files that one run adds to the corpus of a target.
 LONGEST = 4096
 MOST = 150
 
@@ -616,19 +616,18 @@ def fuzz(options):
 
 
 def merged(build, name, known, added, new):
-    """Adds to the corpus the small inputs that reach what its others do not; says how many there are now."""
+    """Adds to the corpus the small inputs that reach what its others do not, and removes none; says how many there are now."""
     chosen = TARGET / "guided" / "merged" / name
     shutil.rmtree(chosen, ignore_errors=True)
     shutil.copytree(known, chosen)
+    shutil.copytree(added, chosen, dirs_exist_ok=True)
     before = {path.name for path in chosen.iterdir()}
-    command = ["cargo", "+nightly", "fuzz", "run", *build, "any", chosen, added, new, "--", "-set_cover_merge=1"]
+    command = ["cargo", "+nightly", "fuzz", "run", *build, "any", chosen, new, "--", "-merge=1"]
     run([*command, f"-max_len={LONGEST}"], {"SVML_TARGET": name}, check=True, stderr=subprocess.DEVNULL)
     found = sorted((p for p in chosen.iterdir() if p.name not in before), key=lambda p: (p.stat().st_size, p.name))
-    shutil.rmtree(added)
-    added.mkdir(parents=True)
     for path in found[:MOST]:
         shutil.copy(path, added / path.name[:16])
-    return len(found[:MOST])
+    return sum(1 for _ in added.iterdir())
 
 
 # --- Dependencies -------------------------------------------------------------------------------------------------

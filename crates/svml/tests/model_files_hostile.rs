@@ -98,6 +98,16 @@ fn rebuilt(header: &Value, arrays: &[f64]) -> Vec<u8> {
     of_version(version, &serde_json::to_vec(header).unwrap(), arrays)
 }
 
+/// Whoever reads a warning has a terminal that obeys some characters, and takes a new line for one of the program.
+#[test]
+fn warnings_are_one_line_that_no_terminal_obeys() {
+    let (mut header, arrays) = parts(&table());
+    header["report"]["warnings"] = json!(["tab\tbell\u{7}\u{1b}[2J", "line\nfeed\u{202e}", "fine"]);
+    let model = Model::from_bytes(&rebuilt(&header, &arrays)).unwrap();
+    let shown = ["tab\u{fffd}bell\u{fffd}\u{fffd}[2J", "line\u{fffd}feed\u{fffd}", "fine"];
+    assert_eq!(model.report().warnings, shown);
+}
+
 /// What loading says; it must be an error of the right kind.
 fn refusal(file: &[u8]) -> String {
     let error = Model::from_bytes(file).unwrap_err();

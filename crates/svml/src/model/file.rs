@@ -17,7 +17,7 @@ use super::{Classifier, Member, Model, Report, SvmClassifier};
 use crate::data::prepare::MAX_CLASSES;
 use crate::data::{LIMIT, MAX_INPUT_BYTES, Scaler, Schema, listed};
 use crate::device::Device;
-use crate::error::{Error, Remedy, Result};
+use crate::error::{Error, Remedy, Result, is_control};
 use crate::files;
 use crate::linalg::Matrix;
 use crate::memory;
@@ -451,7 +451,11 @@ fn assemble(version: u32, header: Header, arrays: &[u8]) -> Result<Model> {
     let metric = Metric::mean(members.iter().map(|member| member.weight).zip(&metrics))?;
     let stored = Stored { version, kind, header: &header, members, metrics };
     let classifier = stored.classifier(support, &last)?;
-    let Header { schema, classes, scaler, report, .. } = header;
+    let Header { schema, classes, scaler, mut report, .. } = header;
+    // A warning is one line that is shown as it is, whoever wrote the file.
+    for warning in &mut report.warnings {
+        *warning = warning.replace(is_control, "\u{fffd}");
+    }
     let device = Device::Auto;
     Ok(Model { schema, classes, scaler, metric, classifier, report, kept: kept_rows, device })
 }
