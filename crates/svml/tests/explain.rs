@@ -103,6 +103,24 @@ fn the_reference_itself_and_far_rows_are_explained() {
 }
 
 #[test]
+fn a_row_is_explained_from_a_reference_that_is_far_away() {
+    let data = data(80);
+    let x = data.x().select_rows(&[0, 1, 2]);
+    for (name, model) in models(&data) {
+        for far in [1e3, 1e6, 1e12] {
+            let why = model.explain(&x, Some(&vec![far; x.cols()])).unwrap();
+            for row in 0..x.rows() {
+                let sum: f64 = why.contributions.row(row).iter().sum();
+                assert!(sum.is_finite(), "{name}, {far}, row {row}");
+                // Places on a longer way are rounded too much to add up.
+                let apart = (why.base[row] + sum - why.output[row]).abs();
+                assert!(far > 1e3 || apart <= 1e-9, "{name}, {far}, row {row}: {apart:e}");
+            }
+        }
+    }
+}
+
+#[test]
 fn several_classes_are_explained_by_the_first_two() {
     let x =
         Matrix::from_fn(150, 3, |i, k| (i % 3 * (k + 1)) as f64 + (i * (k + 5) % 7) as f64 / 4.0);

@@ -419,12 +419,13 @@ impl Way<'_> {
             let (mut at, mut integral) = (0.0, 0.0);
             let mut go_on = |to: f64, exponent: &mut f64, slope: f64| {
                 let change = slope * (to - at);
-                let kernel = (-*exponent).exp();
+                let end = (*exponent + change).max(0.0);
+                // From the end at which the kernel is larger: from the other one, nothing would be multiplied by infinity.
                 integral += match change.abs() < FLAT {
-                    true => kernel * (to - at) * (1.0 - 0.5 * change),
-                    false => kernel * -(-change).exp_m1() / slope,
+                    true => (-*exponent).exp() * (to - at) * (1.0 - 0.5 * change),
+                    false => (-exponent.min(end)).exp() * -(-change.abs()).exp_m1() / slope.abs(),
                 };
-                (at, *exponent) = (to, (*exponent + change).max(0.0));
+                (at, *exponent) = (to, end);
                 integral
             };
             for &(place, k) in &passed {
