@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::data::folds::{self, Fold};
-use crate::data::{ClassWeight, LabelledRows, Sample};
+use crate::data::{ClassWeight, EqualRows, LabelledRows, Sample};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
 use crate::learners::parameters::{check, parameters};
@@ -30,6 +30,10 @@ parameters! {
         folds: usize = 5, "an integer of at least 1";
         /// Class weights, in the SVMs and in the errors: none, balanced, or a weight for each named class.
         class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
+        /// What rows are that are equal in all columns and in the class: observations, which are assigned to folds one by
+        /// one; copies of one observation, which are all in one fold; or auto, which is observations unless the table
+        /// shows that they are copies.
+        equal_rows: EqualRows = EqualRows::Auto, "auto, observations or copies";
         /// Seed of the folds.
         seed: u64 = 0, "an integer of at least 0";
         /// Limit in bytes for the kernel matrix and the factorisations of the folds that are trained at the same time;
@@ -95,7 +99,7 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
     let folds = match grid.folds {
         1 => vec![folds::halves(sample.dealt())],
         // There are at most as many folds as rows, and identical rows have been merged into one.
-        folds => folds::stratified(sample.dealt(), folds),
+        folds => folds::k_folds(sample.dealt(), folds, 0),
     };
     let parts: Vec<Part> = (folds.iter())
         .map(|Fold { train, valid }| Part { train: sample.part(train), valid: sample.part(valid) })

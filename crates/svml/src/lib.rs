@@ -130,7 +130,7 @@ struct Readme;
 #[doc = include_str!("../README.md")]
 struct ReadmeOfCrate;
 
-pub use data::{ClassWeight, Dataset, Generator, ReadOptions};
+pub use data::{ClassWeight, Dataset, EqualRows, Generator, ReadOptions};
 pub use device::Device;
 pub use error::{Error, Remedy, Result};
 pub use grid_search::GridSearch;

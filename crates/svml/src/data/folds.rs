@@ -1,12 +1,14 @@
-//! Folds: seeded, stratified divisions of rows that depend on the content of the rows, not on their order.
+//! Folds: seeded divisions of the observations that depend on the content of the rows, not on their order.
 //!
-//! Rows are ordered by a hash of their content and the seed. The same rows in another order, or
-//! with further rows added, keep their relative order, so that results do not depend on the order
-//! of the file.
+//! Rows are ordered by a hash of their content and the seed, so that results do not depend on the order of the file. Every
+//! observation is then dealt by itself, at random: equal rows, and rows of one class, are no more alike in the parts they go
+//! to than any others, so that what a part says about a row has been learned from other observations only. If classes were
+//! dealt in equal shares, each part would know how frequent they are in the others: on rows without any signal the
+//! error of the most frequent class would come out too low by 0.4 / sqrt(n).
 //!
 //! Rows of a group, such as those of one patient, are always in the same part.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
 use chacha20::ChaCha8Rng;
@@ -63,18 +65,17 @@ pub struct TrainValidStop {
     pub stop: Part,
 }
 
-/// Row indices ordered by a seeded hash of features and class; ties by content, so that only
-/// identical rows remain in the order given.
+/// Row indices ordered by a seeded hash of features and class; ties by content.
 pub fn content_order(x: &Matrix, class: &[usize], seed: u64) -> Vec<usize> {
-    content_order_by_group(x, class, None, seed)
+    content_order_with(x, class, seed, |_, _| Ordering::Equal)
 }
 
-/// The same, with identical rows in the order of their groups.
-pub fn content_order_by_group(
+/// The same, with equal rows of a class in the order that `next` gives them.
+pub(crate) fn content_order_with(
     x: &Matrix,
     class: &[usize],
-    groups: Option<&[usize]>,
     seed: u64,
+    next: impl Fn(usize, usize) -> Ordering,
 ) -> Vec<usize> {
     let hashes: Vec<u64> = (0..x.rows())
         .map(|i| {
@@ -85,38 +86,52 @@ pub fn content_order_by_group(
     let mut order: Vec<usize> = (0..x.rows()).collect();
     order.sort_by(|&a, &b| {
         let content = |i: usize| x.row(i).iter().map(|v| canonical_bits(*v));
-        hashes[a]
-            .cmp(&hashes[b])
+        (hashes[a].cmp(&hashes[b]))
             .then_with(|| content(a).cmp(content(b)))
             .then_with(|| class[a].cmp(&class[b]))
-            .then_with(|| groups.map_or(std::cmp::Ordering::Equal, |g| g[a].cmp(&g[b])))
+            .then_with(|| next(a, b))
     });
     order
 }
 
-/// Rows as they are dealt into folds: the class of each, how many copies it stands for, and the group it belongs to.
+/// Rows as they are dealt into folds: the class of each, how many observations it stands for, and the group it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Dealt<'a> {
     /// Class of each row.
     pub class: &'a [usize],
-    /// Copies of each row; none: one of each.
+    /// Equal observations that each row stands for; none: one of each.
     pub copies: Option<&'a [u64]>,
     /// Group of each row; none: every row is one of its own.
     pub groups: Option<&'a [usize]>,
 }
 
-/// How whole groups are dealt into parts.
+/// How rows are dealt into parts.
 struct Deal<'a> {
-    /// The share of each part.
-    shares: &'a [f64],
-    /// Whether the first group of each class goes to the first part, so that it is trained on.
+    /// The parts, in the order in which they are dealt to.
+    turns: &'a [usize],
+    /// Whether the first part must have some of each class, because it is the one that is trained on.
     first_trains: bool,
     /// Another number is another deal.
     number: u64,
 }
 
+impl Deal<'_> {
+    /// Number of parts.
+    fn parts(&self) -> usize {
+        self.turns.iter().max().map_or(0, |part| part + 1)
+    }
+
+    /// How many of the turns are those of a part.
+    fn share(&self, part: usize) -> usize {
+        self.turns.iter().filter(|turn| **turn == part).count()
+    }
+}
+
+/// Each part has this many observations of each class, if there are enough of them.
+const LEAST_OF_CLASS: usize = 2;
+
 impl Dealt<'_> {
-    /// How many groups there are, or how many copies of rows if these are on their own.
+    /// How many groups there are, or how many observations if these are on their own.
     pub fn units(self) -> u64 {
         match self.groups {
             Some(groups) => {
@@ -135,7 +150,7 @@ impl Dealt<'_> {
         let mut number = HashMap::new();
         let mut counts: Vec<Vec<f64>> = Vec::new();
         let mut totals = vec![0.0; classes];
-        for (row, class, copies, _) in self.numbered() {
+        for (row, class, copies) in self.numbered() {
             let group = *number.entry(groups[row]).or_insert(counts.len());
             if group == counts.len() {
                 counts.push(vec![0.0; classes]);
@@ -150,7 +165,8 @@ impl Dealt<'_> {
         let mut order: Vec<usize> = (0..counts.len()).collect();
         let size = |group: usize| counts[group].iter().sum::<f64>() as u64;
         order.sort_by_key(|&group| (Reverse(size(group)), turn(group), group));
-        let parts = deal.shares.len();
+        let parts = deal.parts();
+        let share: Vec<f64> = (0..parts).map(|part| deal.share(part) as f64).collect();
         let mut held = vec![vec![0.0; classes]; parts];
         let mut part_of = vec![0; counts.len()];
         for group in order {
@@ -161,8 +177,8 @@ impl Dealt<'_> {
                     |c: usize| own[c] * (held[part][c] + own[c]) / (totals[c] * totals[c]);
                 let there = (0..classes).filter(|&c| own[c] > 0.0);
                 (
-                    there.map(of_class).sum::<f64>() / deal.shares[part],
-                    held[part].iter().sum::<f64>() / deal.shares[part],
+                    there.map(of_class).sum::<f64>() / share[part],
+                    held[part].iter().sum::<f64>() / share[part],
                     // Among equals each deal begins with another part.
                     (part as u64 + parts as u64 - deal.number % parts as u64) % parts as u64,
                 )
@@ -182,66 +198,81 @@ impl Dealt<'_> {
         groups.iter().map(|group| part_of[number[group]]).collect()
     }
 
-    /// Folds of whole groups: each validates one part and trains on the others.
-    fn folds_by_group(self, groups: &[usize], k: usize, number: u64) -> Vec<Fold> {
-        let k = (k as u64).min(self.units()).max(1) as usize;
-        let deal = Deal { shares: &vec![1.0; k], first_trains: false, number };
-        let part = self.by_group(groups, &deal);
-        let mut folds = vec![Fold::default(); k];
-        for (row, _, copies, _) in self.numbered() {
-            for (f, fold) in folds.iter_mut().enumerate() {
-                let goes = if part[row] == f { &mut fold.valid } else { &mut fold.train };
-                goes.push(row, copies);
+    /// How many observations of each row go to each part. // (parts, rows)
+    fn one_by_one(self, deal: &Deal<'_>) -> Vec<Vec<u64>> {
+        let mut order = Vec::new();
+        for (row, class, copies) in self.numbered() {
+            let of_row = mix(deal.number ^ mix(row as u64));
+            order.extend((0..copies).map(|copy| (mix(of_row ^ copy), row, class)));
+        }
+        order.sort_unstable();
+        let (parts, turns) = (deal.parts(), deal.turns.len());
+        let mut goes_to: Vec<usize> =
+            deal.turns.iter().copied().cycle().take(order.len()).collect();
+        // A class of which a part happened to get too few is dealt by itself.
+        for class in 0..self.class.iter().max().map_or(0, |c| c + 1) {
+            let own: Vec<usize> = (0..order.len()).filter(|&at| order[at].2 == class).collect();
+            let mut held = vec![0; parts];
+            own.iter().for_each(|&at| held[goes_to[at]] += 1);
+            let least = |part: usize| {
+                let fair = own.len() * deal.share(part) / turns;
+                let trains = deal.first_trains && part == 0 && !own.is_empty();
+                fair.min(LEAST_OF_CLASS).max(usize::from(trains))
+            };
+            if std::env::var_os("SVML_STRATIFIED").is_some() || (0..parts).any(|part| held[part] < least(part)) {
+                // Each class starts at another part, so that small classes do not crowd the first.
+                let first = if deal.first_trains { 0 } else { class };
+                own.iter().zip(first..).for_each(|(&at, j)| goes_to[at] = deal.turns[j % turns]);
             }
         }
-        folds
+        let mut dealt = vec![vec![0; self.class.len()]; parts];
+        order.iter().zip(goes_to).for_each(|((_, row, _), part)| dealt[part][*row] += 1);
+        dealt
     }
 
-    /// How many copies there are of all rows together.
+    /// The parts, each in ascending order.
+    fn parts(self, deal: &Deal<'_>) -> Vec<Part> {
+        let mut parts = vec![Part::default(); deal.parts()];
+        if let Some(groups) = self.groups {
+            let of_row = self.by_group(groups, deal);
+            self.numbered().for_each(|(row, _, copies)| parts[of_row[row]].push(row, copies));
+        } else {
+            for (part, counts) in parts.iter_mut().zip(self.one_by_one(deal)) {
+                counts.into_iter().enumerate().for_each(|(row, copies)| part.push(row, copies));
+            }
+        }
+        parts
+    }
+
+    /// All observations but those of a part.
+    pub fn without(self, part: &Part) -> Part {
+        let mut rest = Part::default();
+        let mut taken = part.rows.iter().zip(&part.copies).peekable();
+        for (row, _, copies) in self.numbered() {
+            let taken = taken.next_if(|(r, _)| **r == row).map_or(0, |(_, copies)| *copies);
+            rest.push(row, copies - taken);
+        }
+        rest
+    }
+
+    /// How many observations there are.
     pub fn total(self) -> u64 {
-        self.numbered().map(|(_, _, copies, _)| copies).sum()
+        self.numbered().map(|(_, _, copies)| copies).sum()
     }
 
-    /// The rows with their classes, their copies, and how many copies of rows of their class come before.
-    fn numbered(self) -> impl Iterator<Item = (usize, usize, u64, u64)> {
-        let mut before = vec![0; self.class.iter().max().map_or(0, |c| c + 1)];
+    /// The rows with their classes and the number of their observations.
+    fn numbered(self) -> impl Iterator<Item = (usize, usize, u64)> {
         let Self { class, copies, .. } = self;
-        (0..class.len()).map(move |row| {
-            let (c, copies) = (class[row], copies.map_or(1, |copies| copies[row]));
-            before[c] += copies;
-            (row, c, copies, before[c] - copies)
-        })
+        (0..class.len()).map(move |row| (row, class[row], copies.map_or(1, |copies| copies[row])))
     }
 }
 
-/// Cuts each class, in the given order of rows, into half for training, a quarter for validation
-/// and a quarter for early stopping. Rows left over by the division go to training first, then to
-/// validation, so that a rare class is always trained on. Every part is ascending.
+/// Half of the rows for training, a quarter for validation and a quarter for early stopping. A rare class is always trained
+/// on.
 pub fn train_valid_stop(rows: Dealt<'_>) -> TrainValidStop {
-    let mut totals = vec![0_u64; rows.class.iter().max().map_or(0, |c| c + 1)];
-    rows.numbered().for_each(|(_, class, copies, _)| totals[class] += copies);
-    let mut split = TrainValidStop::default();
-    if let Some(groups) = rows.groups {
-        let deal = Deal { shares: &[0.5, 0.25, 0.25], first_trains: true, number: 0 };
-        let part = rows.by_group(groups, &deal);
-        for (row, _, copies, _) in rows.numbered() {
-            let parts = [&mut split.train, &mut split.valid, &mut split.stop];
-            if let Some(goes) = parts.into_iter().nth(part[row]) {
-                goes.push(row, copies);
-            }
-        }
-        return split;
-    }
-    for (row, class, copies, before) in rows.numbered() {
-        let train = totals[class].div_ceil(2);
-        let valid = train + (totals[class] - train).div_ceil(2);
-        // Copies below `edge`.
-        let below = |edge: u64| edge.saturating_sub(before).min(copies);
-        split.train.push(row, below(train));
-        split.valid.push(row, below(valid) - below(train));
-        split.stop.push(row, copies - below(valid));
-    }
-    split
+    let mut parts = rows.parts(&Deal { turns: &[0, 1, 0, 2], first_trains: true, number: 0 });
+    let mut next = || parts.drain(..1).next().unwrap_or_default();
+    TrainValidStop { train: next(), valid: next(), stop: next() }
 }
 
 /// A random four fifths of `rows` row indices, to train on, and the rest, to test on.
@@ -272,76 +303,22 @@ pub fn random_split_by_group(groups: &[usize], seed: u64) -> (Vec<usize>, Vec<us
     (0..groups.len()).partition(|&row| trains.contains(&groups[row]))
 }
 
-/// One division in halves, class by class: the first half of each class, in the given order of rows, trains.
+/// One division in halves. A rare class is always trained on.
 pub fn halves(rows: Dealt<'_>) -> Fold {
-    if let Some(groups) = rows.groups {
-        let deal = Deal { shares: &[0.5, 0.5], first_trains: true, number: 0 };
-        let part = rows.by_group(groups, &deal);
-        let mut fold = Fold::default();
-        for (row, _, copies, _) in rows.numbered() {
-            let goes = if part[row] == 0 { &mut fold.train } else { &mut fold.valid };
-            goes.push(row, copies);
-        }
-        return fold;
-    }
-    let train = train_valid_stop(rows).train;
-    let mut valid = Part::default();
-    let mut trained = train.rows.iter().zip(&train.copies).peekable();
-    for (row, _, copies, _) in rows.numbered() {
-        let taken = trained.next_if(|(r, _)| **r == row).map_or(0, |(_, copies)| *copies);
-        valid.push(row, copies - taken);
-    }
-    Fold { train, valid }
+    let mut parts = rows.parts(&Deal { turns: &[0, 1], first_trains: true, number: 0 });
+    let valid = parts.pop().unwrap_or_default();
+    Fold { train: parts.pop().unwrap_or_default(), valid }
 }
 
-/// Stratified folds: within each class the copies of rows, in the given order, are dealt out in turn. There are
-/// `k`, or as many as copies if these are fewer.
-pub fn stratified(rows: Dealt<'_>, k: usize) -> Vec<Fold> {
-    if let Some(groups) = rows.groups {
-        return rows.folds_by_group(groups, k, 0);
-    }
-    let k = (k as u64).min(rows.total()).max(1);
-    let mut folds = vec![Fold::default(); k as usize];
-    for (row, class, copies, before) in rows.numbered() {
-        // Each class starts at another fold, so that small classes do not crowd the first.
-        let first = (before + class as u64) % k;
-        for (f, fold) in folds.iter_mut().enumerate() {
-            let turn = (f as u64 + k - first) % k;
-            let out = copies / k + u64::from(turn < copies % k);
-            fold.valid.push(row, out);
-            fold.train.push(row, copies - out);
-        }
-    }
-    folds
+/// `k` folds, or as many as there are observations (or groups) if these are fewer: each validates one part and trains on the
+/// others. Another number is another deal.
+pub fn k_folds(rows: Dealt<'_>, k: usize, number: u64) -> Vec<Fold> {
+    let turns: Vec<usize> = (0..(k as u64).min(rows.units()).max(1) as usize).collect();
+    let parts = rows.parts(&Deal { turns: &turns, first_trains: false, number });
+    parts.into_iter().map(|valid| Fold { train: rows.without(&valid), valid }).collect()
 }
 
-/// Other stratified folds of the same rows for every `deal` but the first, 0: where copies are dealt out in turn, each
-/// turn starts at another fold. The work grows with the number of copies.
-pub fn dealt_again(rows: Dealt<'_>, k: usize, deal: u64) -> Vec<Fold> {
-    if let Some(groups) = rows.groups {
-        return rows.folds_by_group(groups, k, deal);
-    }
-    let mut folds = stratified(rows, k);
-    if deal == 0 {
-        return folds;
-    }
-    let k = folds.len() as u64;
-    folds.fill(Fold::default());
-    for (row, class, copies, before) in rows.numbered() {
-        let mut out = vec![0; folds.len()];
-        for copy in before..before + copies {
-            let start = mix(mix(deal ^ mix(class as u64)) ^ (copy / k));
-            out[((copy % k + start % k) % k) as usize] += 1;
-        }
-        for (fold, out) in folds.iter_mut().zip(out) {
-            fold.valid.push(row, out);
-            fold.train.push(row, copies - out);
-        }
-    }
-    folds
-}
-
-/// Row numbers of `k` stratified folds of rows in a random order: for each those to train on and those to
+/// Row numbers of `k` folds of rows in a random order: for each those to train on and those to
 /// validate with.
 pub fn shuffled(
     class: &[usize],
@@ -360,12 +337,12 @@ pub fn shuffled(
     let groups: Option<Vec<usize>> =
         groups.map(|groups| order.iter().map(|&row| groups[row]).collect());
     let dealt = Dealt { class: &shuffled, copies: None, groups: groups.as_deref() };
-    let folds = stratified(dealt, k);
+    let folds = k_folds(dealt, k, 0);
     folds.iter().map(|fold| (back(&fold.train), back(&fold.valid))).collect()
 }
 
 /// One value for both zeros and one for all NaN.
-fn canonical_bits(v: f64) -> u64 {
+pub(crate) fn canonical_bits(v: f64) -> u64 {
     if v.is_nan() { f64::NAN.to_bits() } else { (v + 0.0).to_bits() }
 }
 

@@ -105,6 +105,7 @@ mod labels;
 mod options;
 pub(crate) mod prepare;
 pub(crate) mod read;
+pub(crate) mod repeats;
 mod sample;
 mod scale;
 mod schema;
@@ -121,6 +122,7 @@ pub use identifiers::LeftOut;
 pub use options::{Categories, Delimiter, Format, Missing, ReadOptions, Target};
 pub use prepare::ClassWeight;
 pub use read::NewRows;
+pub use repeats::EqualRows;
 pub(crate) use sample::OwnedSample;
 pub use sample::Sample;
 #[doc(hidden)]

@@ -1,12 +1,14 @@
 //! Data made ready for learning: weights of classes, rows merged and put in order, columns standardised.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::cell::listed;
-use super::folds::content_order_by_group;
+use super::folds::content_order_with;
+use super::repeats::{EqualRows, Repeats};
 use super::{Dataset, Sample, Scaler};
 use crate::device::Work;
 use crate::error::{Error, Remedy, Result};
@@ -66,7 +68,7 @@ impl ClassWeight {
 /// More classes than this are refused: most likely a column of measurements was taken for the target.
 pub(crate) const MAX_CLASSES: usize = 200;
 
-/// Data made ready for learning: rows of weight 0 left out, identical rows merged, in an order that
+/// Data made ready for learning: rows of weight 0 left out, equal observations merged into one row, in an order that
 /// depends on the rows' content alone.
 pub(crate) struct TrainingRows {
     /// The classes that have rows.
@@ -77,8 +79,10 @@ pub(crate) struct TrainingRows {
     pub class: Vec<usize>,
     /// Weight of each row, times that of its class.
     pub weight: Vec<f64>,
-    /// How many equal rows each stands for.
+    /// How many observations of equal weight each stands for.
     copies: Vec<u64>,
+    /// What the user should know of rows that repeat.
+    repeats: Option<String>,
     /// The group of each row, if rows belong together.
     groups: Option<Vec<usize>>,
     /// For each row, the first of the identical rows of the data set that it stands for.
@@ -91,7 +95,12 @@ pub(crate) struct TrainingRows {
 
 impl TrainingRows {
     /// Checks the data and makes them ready. The result does not depend on the order of the rows.
-    pub fn new(data: &Dataset, class_weight: &ClassWeight, seed: u64) -> Result<Self> {
+    pub fn new(
+        data: &Dataset,
+        class_weight: &ClassWeight,
+        equal_rows: EqualRows,
+        seed: u64,
+    ) -> Result<Self> {
         let counted: Vec<usize> = (0..data.rows()).filter(|&i| data.weights()[i] > 0.0).collect();
         // Classes without rows, which a selection of rows may have left behind, do not count.
         let mut totals = vec![0.0; data.classes().len()];
@@ -123,39 +132,45 @@ impl TrainingRows {
             counted.iter().map(|&i| present.partition_point(|&c| c < data.y()[i])).collect();
         let group: Option<Vec<usize>> =
             data.groups().map(|groups| counted.iter().map(|&i| groups[i]).collect());
-        let order = content_order_by_group(&x, &class, group.as_deref(), seed);
-        // In this order identical rows stand side by side.
-        let same = |a: &usize, b: &usize| {
+        let repeats = match &group {
+            // Whoever gives groups has said which rows belong together.
+            Some(_) => Repeats::default(),
+            None => Repeats::of(&x, &class, data.schema(), equal_rows),
+        };
+        let weights: Vec<f64> = counted.iter().map(|&i| data.weights()[i]).collect();
+        let order = content_order_with(&x, &class, seed, |a, b| {
+            let by_group = group.as_ref().map_or(Ordering::Equal, |g| g[a].cmp(&g[b]));
+            by_group.then(weights[a].total_cmp(&weights[b]))
+        });
+        // In this order equal rows stand side by side, those of one weight together.
+        let alike = |a: &usize, b: &usize| {
             class[*a] == class[*b]
                 && group.as_ref().is_none_or(|group| group[*a] == group[*b])
                 && (x.row(*a).iter().zip(x.row(*b)))
                     .all(|(a, b)| a == b || a.is_nan() && b.is_nan())
         };
-        let groups: Vec<&[usize]> = order.chunk_by(same).collect();
+        let equal_weights =
+            |a: &usize, b: &usize| repeats.are_copies || weights[*a] == weights[*b];
+        let cells: Vec<&[usize]> = order.chunk_by(alike).collect();
+        let groups: Vec<&[usize]> =
+            cells.iter().flat_map(|cell| cell.chunk_by(equal_weights)).collect();
         let merged: Vec<usize> = groups.iter().map(|group| group[0]).collect();
         let origin = (groups.iter())
             .map(|group| group.iter().map(|&i| counted[i]).min().unwrap_or(counted[group[0]]))
             .collect();
-        let mut weight: Vec<f64> = (groups.iter())
-            .map(|group| {
-                // Summed in ascending order, so that the order of the rows does not change its bits.
-                let mut weights: Vec<f64> =
-                    group.iter().map(|&i| data.weights()[counted[i]]).collect();
-                weights.sort_by(f64::total_cmp);
-                weights.iter().sum()
-            })
-            .collect();
-        // A weight of 3 is the row three times; weights that are no counts say nothing of copies.
-        let counts = counted.iter().all(|&i| data.weights()[i].fract() == 0.0);
-        let copies = (groups.iter().zip(&weight))
-            .map(|(group, weight)| if counts { *weight as u64 } else { group.len() as u64 })
+        // Summed in ascending order, so that the order of the rows does not change its bits.
+        let total = |rows: &&[usize]| rows.iter().map(|&i| weights[i]).sum::<f64>();
+        let mut weight: Vec<f64> = groups.iter().map(total).collect();
+        // A row that is repeated has one weight there, so that a weight of 2 is the row twice.
+        let unit = small_unit(&cells.iter().map(total).collect::<Vec<_>>());
+        let copies = (groups.iter())
+            .map(|group| if repeats.are_copies { 1 } else { group.len() as u64 })
             .collect();
         let mut x = x.select_rows(&merged);
         let of_merged = |group: Vec<usize>| merged.iter().map(|&i| group[i]).collect::<Vec<_>>();
         let groups = group.map(of_merged);
         check_groups(groups.as_deref())?;
         let class: Vec<usize> = merged.iter().map(|&i| class[i]).collect();
-        let unit = small_unit(&weight);
         weight.iter_mut().for_each(|w| *w /= unit);
         let scaler = Scaler::fit(&x, &weight, &data.schema().encoded_kinds());
         let mut totals = vec![0.0; classes.len()];
@@ -178,6 +193,7 @@ impl TrainingRows {
             class,
             weight,
             copies,
+            repeats: repeats.warning,
             groups,
             origin,
             largest_class,
@@ -197,6 +213,7 @@ impl TrainingRows {
             scaler,
             weight: weighed.map(|(&c, w)| w * class_factors[c]).collect(),
             copies: vec![1; class.len()],
+            repeats: None,
             groups: None,
             origin: (0..class.len()).collect(),
             largest_class: totals.iter().copied().fold(0.0, f64::max),
@@ -217,7 +234,7 @@ impl TrainingRows {
         self.groups.as_deref()
     }
 
-    /// Number of rows, where a row that stands for several counts as these.
+    /// Number of observations.
     pub fn count(&self) -> u64 {
         self.copies.iter().sum()
     }
@@ -266,13 +283,6 @@ impl TrainingRows {
                 "the sample weights are {mean:.0} on average, and a row of weight 2 counts as two rows: if your weights are not such counts, divide them by their mean"
             )
         });
-        let single = (self.classes.iter().enumerate())
-            .filter(|(c, _)| self.class.iter().filter(|class| *class == c).count() == 1)
-            .map(|(_, name)| {
-                format!(
-                    "class {name} has a single distinct row, so the error on this class cannot be measured"
-                )
-            });
         let in_one_group = |c: usize| {
             let groups = self.groups.as_ref()?;
             let mut own = groups.iter().zip(&self.class).filter(|(_, class)| **class == c);
@@ -285,7 +295,8 @@ impl TrainingRows {
             })
         };
         let alone = (0..self.classes.len()).filter_map(in_one_group);
-        (ignored.into_iter().chain(constant).chain(heavy)).chain(single).chain(alone).collect()
+        let repeats = self.repeats.clone();
+        ignored.into_iter().chain(repeats).chain(constant).chain(heavy).chain(alone).collect()
     }
 }
 

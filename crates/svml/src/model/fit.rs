@@ -8,7 +8,7 @@ use super::neighbours::Neighbours;
 use super::svms::{self, FinalSvms, Setting};
 use super::{Classifier, Member, Model, Report, SvmClassifier, ThroughLandmarks};
 use crate::data::prepare::{TrainingRows, constant_columns};
-use crate::data::{ClassWeight, Dataset, Sample, Scaler};
+use crate::data::{ClassWeight, Dataset, EqualRows, Sample, Scaler};
 use crate::device::Device;
 use crate::error::{Error, Remedy, Result};
 use crate::grid_search::{GridSearch, grid_search};
@@ -211,7 +211,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
         }
         return many_rows::fit_here(data, method, params, run);
     }
-    let rows = TrainingRows::new(data, &params.class_weight, params.seed)?;
+    let rows = TrainingRows::new(data, &params.class_weight, params.equal_rows, params.seed)?;
     params.validate(data.columns())?;
     let sample = rows.sample()?;
     let memory = params.memory();
@@ -334,7 +334,7 @@ fn final_svms(
     }
     let (svms, residual) = (fit.svms.clone(), fit.residual);
     let svms = match &fit.trained {
-        TrainedOn::Part { unseen } => FinalSvms::on_part(rows, learned, svms, residual, unseen),
+        TrainedOn::Part { seen } => FinalSvms::on_part(rows, learned, svms, residual, seen)?,
         TrainedOn::All { left_out } => {
             FinalSvms::left_out(rows, learned, svms, residual, left_out)?
         }
@@ -370,7 +370,7 @@ fn fit_euclidean(
     run: &mut Run<'_>,
 ) -> Result<Model> {
     let watch = run.watch();
-    let rows = TrainingRows::new(data, &grid.class_weight, grid.seed)?;
+    let rows = TrainingRows::new(data, &grid.class_weight, grid.equal_rows, grid.seed)?;
     check_grid(&rows, grid, watch)?;
     let choice = grid_search(&rows.sample()?, grid, watch)?;
     let mut report = Report::without_steps(method, data, &rows);
@@ -386,7 +386,7 @@ fn fit_fixed(data: &Dataset, method: &Method, fixed: &Fixed, run: &mut Run<'_>) 
     let widths = vec![(data.columns() as f64).recip()];
     let memory_limit = fixed.memory_limit;
     let grid = GridSearch { widths, memory_limit, ..GridSearch::default() };
-    let rows = TrainingRows::new(data, &fixed.class_weight, grid.seed)?;
+    let rows = TrainingRows::new(data, &fixed.class_weight, grid.equal_rows, grid.seed)?;
     rows.check_memory(grid.folds, 1, grid.memory(), watch)?;
     let values = rows.scaler.scale.iter().map(|scale| fixed.gamma.sqrt() * scale).collect();
     let metric = Metric::new(Form::Diagonal, data.columns(), values)?;
@@ -412,7 +412,7 @@ fn fit_svm_after(
     grid: &GridSearch,
     run: &mut Run<'_>,
 ) -> Result<Model> {
-    let rows = TrainingRows::new(data, &grid.class_weight, grid.seed)?;
+    let rows = TrainingRows::new(data, &grid.class_weight, grid.equal_rows, grid.seed)?;
     learner.validate(data.columns())?;
     check_grid(&rows, grid, run.watch())?;
     let sample = rows.sample()?;
@@ -440,7 +440,7 @@ fn fit_neighbours(
     if knn.k == 0 {
         return Err(Error::parameter("k", knn.k, "at least 1"));
     }
-    let rows = TrainingRows::new(data, &ClassWeight::None, 0)?;
+    let rows = TrainingRows::new(data, &ClassWeight::None, EqualRows::Auto, 0)?;
     let (metric, report) = match learner {
         Some(learner) => {
             learner.validate(data.columns())?;
@@ -472,7 +472,7 @@ fn fit_metric(
     learner: &AnyLearner,
     run: &mut Run<'_>,
 ) -> Result<Model> {
-    let rows = TrainingRows::new(data, &ClassWeight::None, 0)?;
+    let rows = TrainingRows::new(data, &ClassWeight::None, EqualRows::Auto, 0)?;
     learner.validate(data.columns())?;
     let learned = learner.learn(&rows.sample()?, run)?;
     let report = Report::of_learner(method, data, &rows, &learned);

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use super::fit::{Trained, assemble_svms, guessing_warning};
 use super::svms::{FINAL_TOLERANCE, FinalSvms, Setting};
 use super::{Model, Report, ThroughLandmarks};
+use crate::data::folds;
 use crate::data::prepare::{MAX_CLASSES, TrainingRows, small_unit};
 use crate::data::{Dataset, Encoded, Sample, Scaler, Schema};
 use crate::error::{Error, Result};
@@ -458,14 +459,15 @@ impl AllRows<'_> {
             let (metric, cost) = (setting.metric.clone(), setting.cost);
             Trained { weight, kernel, metric, cost, svms, on_all_rows, landmarks }
         };
-        let aside: Vec<usize> = (*learned_from..rows.class.len()).collect();
+        let learned_on =
+            folds::Part { rows: (0..*learned_from).collect(), copies: vec![1; *learned_from] };
         let Some(improved) = improved else {
             let (setting, fit) = (learned(member), &member.fit);
-            let unseen = match &fit.trained {
-                TrainedOn::Part { unseen } if !unseen.is_empty() => unseen,
-                _ => &aside,
+            let seen = match &fit.trained {
+                TrainedOn::Part { seen } if !seen.rows.is_empty() => seen,
+                _ => &learned_on,
             };
-            let svms = FinalSvms::on_part(rows, setting, fit.svms.clone(), fit.residual, unseen);
+            let svms = FinalSvms::on_part(rows, setting, fit.svms.clone(), fit.residual, seen)?;
             return Ok(of(setting, svms, false, self.approach.learn));
         };
         let Improved { metric, cost, svms, .. } = improved;
@@ -477,7 +479,7 @@ impl AllRows<'_> {
                 Err(error) => return Err(error),
             }
         }
-        let svms = FinalSvms::on_part(rows, setting, svms.clone(), 0.0, &aside);
+        let svms = FinalSvms::on_part(rows, setting, svms.clone(), 0.0, &learned_on)?;
         Ok(of(setting, svms, false, self.approach.ask))
     }
 

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::calibrate;
+use crate::data::folds::Part;
 use crate::data::prepare::TrainingRows;
 use crate::data::{PairRows, Sample, folds, pairs};
 use crate::error::Result;
@@ -212,17 +213,20 @@ impl FinalSvms {
         Ok(Self { svms: all, residual, temperature })
     }
 
-    /// SVMs that were trained on a part only, calibrated on the rows they have not seen.
+    /// SVMs that were trained on a part only, calibrated on the observations they have not seen.
     pub fn on_part(
         rows: &TrainingRows,
         setting: Setting<'_>,
         svms: Vec<BinarySvm>,
         residual: f64,
-        unseen: &[usize],
-    ) -> Self {
-        let values = outputs_at_all(rows, setting, &svms).select_rows(unseen);
-        let temperature = Some(temperature(rows, &values, unseen));
-        Self { svms, residual, temperature }
+        seen: &Part,
+    ) -> Result<Self> {
+        let sample = rows.sample()?;
+        let unseen = sample.part(&sample.dealt().without(seen));
+        let values = outputs_at_all(rows, setting, &svms).select_rows(&unseen.index);
+        let values = vote(&values, rows.classes.len());
+        let temperature = Some(calibrate::temperature(&values, &unseen.class, &unseen.weight));
+        Ok(Self { svms, residual, temperature })
     }
 
     /// SVMs that were trained on all rows, calibrated on what they give at rows left out: for each
@@ -269,7 +273,7 @@ fn outputs_at_all(rows: &TrainingRows, setting: Setting<'_>, svms: &[BinarySvm])
 /// Where rows belong to groups, one that is left out alone is known by the others of its group: folds of whole groups are
 /// asked in its place.
 fn by_group(sample: &Sample<'_>, rows: &TrainingRows, gram: &dyn Gram, cost: f64) -> Result<f64> {
-    let folds = folds::stratified(sample.dealt(), CALIBRATION_FOLDS);
+    let folds = folds::k_folds(sample.dealt(), CALIBRATION_FOLDS, 0);
     let asked: Vec<Matrix> = parallel::try_map(&folds, |fold| {
         let train = sample.part(&fold.train);
         let trained = train_pairs(gram, &train.of_pairs(sample.classes()), cost, &[])?;

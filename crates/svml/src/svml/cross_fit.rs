@@ -16,7 +16,7 @@ use super::approach::{Approach, LandmarkChoice};
 use super::descent::{SvmlFit, TrainedOn, descend};
 use super::{COST_RANGE, FormChoice, Svml, learn_form};
 use crate::calibrate;
-use crate::data::folds::{self, Fold, Part};
+use crate::data::folds::{self, Dealt, Fold, Part};
 use crate::data::{LabelledRows, OwnedSample, Sample, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
@@ -85,20 +85,34 @@ pub(super) struct CrossFit {
 }
 
 impl<'a> Halves<'a> {
-    /// Deals the rows into quarters; none if there are too few rows for that.
+    /// Deals the rows into quarters; none if fewer than two classes have enough rows for that, or if groups leave a half
+    /// without a class. Classes of too few rows train every SVM and are never asked.
     pub fn new(sample: &'a Sample<'a>, approach: Approach) -> Option<Self> {
         let rows = sample.dealt();
+        let rare = rare_classes(sample);
+        if sample.classes() < rare.len() + 2 {
+            return None;
+        }
+        let observations = |row: usize| match rare.contains(&rows.class[row]) {
+            true => 0,
+            false => rows.copies.map_or(1, |copies| copies[row]),
+        };
+        let copies: Vec<u64> = (0..sample.rows()).map(observations).collect();
+        let asked_rows = Dealt { copies: Some(&copies), ..rows };
         let deals = (ENOUGH_ASKED / rows.total().max(1)).clamp(1, MOST_DEALS);
         let (mut quarters, mut halves) = (Vec::new(), Vec::new());
         for deal in 0..deals {
-            let dealt = folds::dealt_again(rows, 2 * PER_HALF, deal);
-            let of_deal: Vec<OwnedSample> =
-                dealt.chunks(PER_HALF).map(|half| sample.select(&joined(half))).collect();
+            let mut dealt = folds::k_folds(asked_rows, 2 * PER_HALF, deal);
+            dealt.iter_mut().for_each(|quarter| quarter.train = rows.without(&quarter.valid));
+            let of_deal: Vec<OwnedSample> = (dealt.chunks(PER_HALF).rev())
+                .map(|other| sample.select(&rows.without(&joined(other))))
+                .collect();
             // Every class must be in both halves, with two rows to be dealt again.
             let enough = |half: &OwnedSample| {
                 let mut counts = vec![0_u64; sample.classes()];
                 half.dealt().for_each(|(class, copies)| counts[class] += copies);
-                counts.iter().all(|&count| count >= 2)
+                let is_rare = |class: usize| rare.contains(&class);
+                counts.iter().enumerate().all(|(class, &count)| count >= 2 || is_rare(class))
             };
             if dealt.len() < 2 * PER_HALF || !of_deal.iter().all(enough) {
                 break;
@@ -127,6 +141,11 @@ impl<'a> Halves<'a> {
     /// The half that together with this one is a deal.
     pub fn other(half: usize) -> usize {
         half ^ 1
+    }
+
+    /// The observations of a half.
+    fn part_of(&self, half: usize) -> Part {
+        self.sample.dealt().without(&joined(self.quarters_of(Self::other(half))))
     }
 
     fn quarters_of(&self, half: usize) -> &[Fold] {
@@ -246,8 +265,7 @@ impl<'a> Halves<'a> {
         let (rows, width) = (self.asked.index.len(), pairs(self.sample.classes()).len());
         let outputs = values.into_iter().map(|values| Matrix::new(rows, width, values));
         let (svms, residual) = first.unwrap_or_default();
-        let Fold { train, valid } = &self.quarters[0];
-        let trained = TrainedOn::Part { unseen: unseen(&train.rows, &valid.rows) };
+        let trained = TrainedOn::Part { seen: self.quarters[0].train.clone() };
         let fit = SvmlFit { svms, residual, trained, ..learned[Self::other(0)].clone() };
         Ok(CrossFit { outputs: outputs.collect::<Result<_>>()?, learned: learned.to_vec(), fit })
     }
@@ -294,8 +312,11 @@ impl<'a> Halves<'a> {
         // The quarters of the deal, of which this half has the first two or the last two.
         let deal = half - half % 2;
         let dealt = [self.quarters_of(deal), self.quarters_of(deal + 1)].concat();
-        let folds: Vec<LabelledRows> =
+        let mut folds: Vec<LabelledRows> =
             dealt.iter().map(|quarter| self.sample.part(&quarter.valid)).collect();
+        // Rows that are never asked are a fifth part, which always trains.
+        let never = self.sample.dealt().without(&joined(&dealt));
+        folds.extend((!never.rows.is_empty()).then(|| self.sample.part(&never)));
         let first = (half % 2) * PER_HALF;
         let problems = (first..first + quarters.len())
             .flat_map(|asked| {
@@ -372,19 +393,18 @@ impl<'a> Halves<'a> {
 
     /// What was learned on a half, by rows of the sample.
     pub fn on_sample(&self, half: usize, fit: &SvmlFit) -> SvmlFit {
-        let rows = joined(self.quarters_of(half)).rows;
+        let Part { rows, copies } = self.part_of(half);
         let mut fit = fit.clone();
         let support = fit.svms.iter_mut().flat_map(|svm| &mut svm.support);
         support.for_each(|row| *row = rows[*row]);
-        let seen: Vec<usize> = match &fit.trained {
-            TrainedOn::Part { unseen } => {
-                let seen = (0..rows.len()).filter(|row| unseen.binary_search(row).is_err());
-                seen.map(|row| rows[row]).collect()
-            }
-            TrainedOn::All { .. } => rows,
+        let seen = match &fit.trained {
+            TrainedOn::Part { seen } => Part {
+                rows: seen.rows.iter().map(|&row| rows[row]).collect(),
+                copies: seen.copies.clone(),
+            },
+            TrainedOn::All { .. } => Part { rows, copies },
         };
-        let all: Vec<usize> = (0..self.sample.rows()).collect();
-        SvmlFit { trained: TrainedOn::Part { unseen: unseen(&seen, &all) }, ..fit }
+        SvmlFit { trained: TrainedOn::Part { seen }, ..fit }
     }
 
     /// How many rows there are.
@@ -513,17 +533,23 @@ struct Asked {
     residual: f64,
 }
 
+/// Classes that have too few observations for two in each half. Groups may hold more of a class than can be told apart.
+pub(super) fn rare_classes(sample: &Sample<'_>) -> Vec<usize> {
+    let Dealt { class, copies, groups } = sample.dealt();
+    if groups.is_some() {
+        return Vec::new();
+    }
+    let mut counts = vec![0; sample.classes()];
+    for (row, &class) in class.iter().enumerate() {
+        counts[class] += copies.map_or(1, |copies| copies[row]);
+    }
+    (0..counts.len()).filter(|&class| counts[class] < 2 * PER_HALF as u64).collect()
+}
+
 /// The rows of some quarters together.
 fn joined(quarters: &[Fold]) -> Part {
     let parts: Vec<&Part> = quarters.iter().map(|quarter| &quarter.valid).collect();
     Part::joined(&parts)
-}
-
-/// Those of some rows that are not among others, all in ascending order; all of them if none is: new rows are copies then.
-fn unseen(seen: &[usize], rows: &[usize]) -> Vec<usize> {
-    let unseen: Vec<usize> =
-        rows.iter().copied().filter(|row| seen.binary_search(row).is_err()).collect();
-    if unseen.is_empty() { rows.to_vec() } else { unseen }
 }
 
 /// A value for each of some rows.

@@ -48,7 +48,7 @@ impl SvmlFit {
             metric,
             cost,
             svms: Vec::new(),
-            trained: TrainedOn::Part { unseen: Vec::new() },
+            trained: TrainedOn::Part { seen: Part::default() },
             residual: 0.0,
             trace: Vec::new(),
             best: 0,
@@ -62,8 +62,8 @@ impl SvmlFit {
 pub enum TrainedOn {
     /// A part of the rows: half of them under the hold-out criterion, all but the first fold under k folds.
     Part {
-        /// Rows of the sample that they have not seen.
-        unseen: Vec<usize>,
+        /// The observations of the sample that they were trained on.
+        seen: Part,
     },
     /// All rows, under leave-one-out.
     All {
@@ -327,6 +327,8 @@ struct Division {
     fit: LabelledRows,
     /// The same by folds; none for leave-one-out.
     folds: Vec<LabelledRows>,
+    /// What the SVMs of the first fold are trained on.
+    seen: Part,
     /// Rows of the sample that decide when to stop, and the same with their classes.
     stopping: Vec<usize>,
     labelled_stopping: LabelledRows,
@@ -337,7 +339,7 @@ impl Division {
         let classes = sample.classes();
         let all = sample.all();
         let n = sample.rows();
-        let (order, trained, fit, folds, stopping, problems) = match criterion {
+        let (order, trained, fit, folds, seen, stopping, problems) = match criterion {
             Criterion::HoldOut => {
                 let split = folds::train_valid_stop(sample.dealt());
                 let t = split.train.rows.len();
@@ -345,24 +347,25 @@ impl Division {
                 let valid = sample.part(&split.valid).numbered_from(t);
                 let problems = Problems::Folds(split_pairs(&train, &valid, classes));
                 let fit = joined(&train, &valid);
-                let order = [split.train.rows, split.valid.rows].concat();
-                (order, t, fit, vec![train, valid], split.stop, problems)
+                let order = [split.train.rows.as_slice(), &split.valid.rows].concat();
+                (order, t, fit, vec![train, valid], split.train, split.stop, problems)
             }
             Criterion::KFold(k) => {
-                let dealt = folds::stratified(sample.dealt(), k);
+                let dealt = folds::k_folds(sample.dealt(), k, 0);
                 let problems = Problems::Folds(fold_pairs(sample, &dealt));
                 let folds = dealt.iter().map(|fold| sample.part(&fold.valid)).collect();
-                ((0..n).collect(), n, all, folds, Part::default(), problems)
+                let seen = dealt.into_iter().next().unwrap_or_default().train;
+                ((0..n).collect(), n, all, folds, seen, Part::default(), problems)
             }
             Criterion::LeaveOneOut => {
                 let rows = all.of_pairs(classes);
                 let problems = Problems::LeaveOneOut(rows);
-                ((0..n).collect(), n, all, Vec::new(), Part::default(), problems)
+                ((0..n).collect(), n, all, Vec::new(), Part::default(), Part::default(), problems)
             }
         };
         let labelled_stopping = sample.part(&stopping).numbered_from(0);
         let stopping = stopping.rows;
-        (Self { order, trained, fit, folds, stopping, labelled_stopping }, problems)
+        (Self { order, trained, fit, folds, seen, stopping, labelled_stopping }, problems)
     }
 
     fn fold_rows(&self, classes: usize) -> FoldRows<'_> {
@@ -406,16 +409,7 @@ impl Division {
         svms.truncate(pairs(sample.classes()).len());
         let trained = match problems {
             Problems::LeaveOneOut(_) => TrainedOn::All { left_out: valid_outputs },
-            Problems::Folds(folds) => {
-                let mut unseen = vec![true; sample.rows()];
-                let seen = folds[..svms.len()].iter().flat_map(|pair| &pair.train.index);
-                seen.for_each(|&row| unseen[self.order[row]] = false);
-                // Where every row has a copy among them, new rows are like those.
-                if !unseen.contains(&true) {
-                    unseen.fill(true);
-                }
-                TrainedOn::Part { unseen: (0..unseen.len()).filter(|&row| unseen[row]).collect() }
-            }
+            Problems::Folds(_) => TrainedOn::Part { seen: self.seen.clone() },
         };
         let support = svms.iter_mut().flat_map(|svm| &mut svm.support);
         support.for_each(|row| *row = self.order[*row]);

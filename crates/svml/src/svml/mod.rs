@@ -23,7 +23,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{ClassWeight, Dataset, Sample};
+use crate::data::{ClassWeight, Dataset, EqualRows, Sample};
 use crate::error::{Error, Result};
 use crate::learners::parameters::{
     check, check_positive, check_rank, check_tolerance, parameters, to_json,
@@ -142,6 +142,10 @@ parameters! {
         /// Class weights, in the SVM, the validation error, early stopping and the probabilities: none (all rows
         /// count the same), balanced (all classes count the same), or a weight for each named class.
         class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
+        /// What rows are that are equal in all columns and in the class: observations, which are assigned to folds one by
+        /// one; copies of one observation, which are all in one fold; or auto, which is observations unless the table
+        /// shows that they are copies.
+        equal_rows: EqualRows = EqualRows::Auto, "auto, observations or copies";
         /// Seed of the folds.
         seed: u64 = 0, "an integer of at least 0";
         /// Whether SVMs are trained on landmarks, rows that represent all others, and on how many: auto, exact (none)
