@@ -114,7 +114,9 @@ impl Setup {
         seconds(times, || {
             gram.set_metric(&self.metric).unwrap();
             match left_out {
-                true => leave_one_out(&*gram, &rows, cost, loss, &starts).unwrap(),
+                true => {
+                    leave_one_out(&*gram, (&rows, &vec![1.0; self.n]), cost, loss, &starts).unwrap()
+                }
                 false => validate_pairs(&*gram, &pairs, cost, loss, &starts).unwrap(),
             };
         })

@@ -99,7 +99,7 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
     let folds = match grid.folds {
         1 => vec![folds::halves(sample.dealt())],
         // There are at most as many folds as rows, and identical rows have been merged into one.
-        folds => folds::k_folds(sample.dealt(), folds, 0),
+        folds => folds::k_folds(sample.dealt(), folds),
     };
     let parts: Vec<Part> = (folds.iter())
         .map(|Fold { train, valid }| Part { train: sample.part(train), valid: sample.part(valid) })

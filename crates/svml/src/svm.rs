@@ -86,6 +86,13 @@ pub struct Solution<'g> {
 }
 
 impl Trained {
+    /// D_i, by which beta_i is divided to get y_i - f_i without an observation of the i-th support row, if that has the share
+    /// s of the row's cost. The cost that is left is C_i (1 - s), which adds s / (C_i (1 - s)) to the diagonal of the bordered
+    /// matrix; with B_ii, the entry of its inverse, D_i = (1 - s) C_i + s B_ii. The whole row, s = 1, has D_i = B_ii.
+    pub fn left_out(&self, i: usize, b: f64, s: f64) -> f64 {
+        (1.0 - s) / self.ridge[i] + s * b
+    }
+
     /// Turns x = A^-1 rhs, with A = K_SS + diag(1/C_i), into the solution of the bordered system of the module's
     /// documentation for the right-hand side `[rhs; last]`: returns the last unknown and leaves the others in `x`.
     pub fn border(&self, x: &mut [f64], last: f64) -> f64 {
@@ -101,15 +108,16 @@ impl Solution<'_> {
         self.trained.border(x, last)
     }
 
-    /// f_i of the SVM trained without row i, for the rows at some positions of the problem (ascending).
-    /// This is exact as long as leaving out row i makes no other row enter or leave S: it is
-    /// y_i - beta_i / B_ii for i in S, where B is the leading block of the inverse of the bordered
-    /// matrix, and f_i for the other rows, which do not influence the SVM.
+    /// f_i of the SVM trained without an observation of row i, for the rows at some positions of the problem (ascending);
+    /// `share` is the share of the weight of each row of the kernel that one of its observations has, 1 for most.
+    /// This is exact as long as leaving it out makes no other row enter or leave S: it is y_i - beta_i / D_i
+    /// (see [`Trained::left_out`]) for i in S, and f_i for the other rows, which do not influence the SVM.
     pub fn leave_one_out_outputs(
         &self,
         rows: &[usize],
         y: &[f64],
         positions: &[usize],
+        share: &[f64],
     ) -> Vec<f64> {
         let Trained { svm, outputs, inverse_ones, .. } = &self.trained;
         let place = |p: usize| svm.support.binary_search(&rows[p]).ok();
@@ -119,8 +127,9 @@ impl Solution<'_> {
         let without = |p: usize| {
             let Some(i) = place(p) else { return outputs[p] };
             let b = inverse.next().unwrap_or(0.0) - inverse_ones[i].powi(2) / ones;
-            // B_ii is 0 only if row i is the only row in S. Nothing is left without it: the output is 0.
-            if b > 0.0 { y[p] - svm.beta[i] / b } else { 0.0 }
+            // D_i is 0 only if row i is the only row in S. Nothing is left without it: the output is 0.
+            let d = self.trained.left_out(i, b, share[rows[p]]);
+            if d > 0.0 { y[p] - svm.beta[i] / d } else { 0.0 }
         };
         positions.iter().copied().map(without).collect()
     }
@@ -593,7 +602,7 @@ mod tests {
         with_rings(60, |problem| {
             let solution = solve(problem, None).unwrap();
             let all: Vec<usize> = (0..60).collect();
-            let found = solution.leave_one_out_outputs(problem.rows, problem.y, &all);
+            let found = solution.leave_one_out_outputs(problem.rows, problem.y, &all, &[1.0; 60]);
             let support = &solution.trained.svm.support;
             let mut compared = [0, 0];
             for out in 0..60 {
@@ -612,7 +621,7 @@ mod tests {
             assert!(compared[0] > 5 && compared[1] > 2, "{compared:?}");
             let alone = Problem { rows: &[7], y: &[1.0], cost: &[2.0], ..*problem };
             let solution = solve(&alone, None).unwrap();
-            assert_eq!(solution.leave_one_out_outputs(&[7], &[1.0], &[0]), [0.0]);
+            assert_eq!(solution.leave_one_out_outputs(&[7], &[1.0], &[0], &[1.0; 8]), [0.0]);
         });
     }
 }

@@ -158,7 +158,8 @@ fn the_only_row_of_a_pair_is_left_out() {
     let gram = kernel::backend().gram(&x, 5, &metric, Kernel::Gaussian, &Watch::default()).unwrap();
     for surrogate in [Surrogate::Sigmoid, Surrogate::Logistic, Surrogate::SquaredHinge] {
         let loss = Loss { surrogate, steepness: 3.0 };
-        let of = |pairs: &[PairRows]| leave_one_out(&*gram, pairs, 2.0, loss, &[]).unwrap();
+        let of =
+            |pairs: &[PairRows]| leave_one_out(&*gram, (pairs, &[1.0; 5]), 2.0, loss, &[]).unwrap();
         let (without, with) =
             (of(std::slice::from_ref(&several)), of(&[several.clone(), alone.clone()]));
         // Half of all weight is that of the row alone.
@@ -172,9 +173,10 @@ fn the_only_row_of_a_pair_is_left_out() {
     }
 }
 
-/// Each row is left out by training without it, where no other row enters or leaves the support set.
+/// Each observation is left out by training without it, where no other row enters or leaves the support set: without the row,
+/// or with what is left of its weight if it stands for several observations.
 #[test]
-fn leaving_out_is_training_without_the_row() {
+fn leaving_out_is_training_without_the_observation() {
     let x = Matrix::from_fn(30, 2, |i, k| ((i * (3 * k + 2)) as f64 * 0.83).sin());
     let y: Vec<f64> =
         (0..30).map(|i| if x[(i, 0)] * x[(i, 1)] > 0.1 { 1.0 } else { -1.0 }).collect();
@@ -184,16 +186,20 @@ fn leaving_out_is_training_without_the_row() {
         kernel::backend().gram(&x, 30, &metric, Kernel::Gaussian, &Watch::default()).unwrap();
     let all = PairRows { index: (0..30).collect(), y, weight };
     let loss = Loss { surrogate: Surrogate::Logistic, steepness: 3.0 };
-    let found = leave_one_out(&*gram, std::slice::from_ref(&all), 1.5, loss, &[]).unwrap();
+    let share: Vec<f64> = (0..30).map(|i| [1.0, 0.5, 0.25][i % 3]).collect();
+    let rows = (std::slice::from_ref(&all), share.as_slice());
+    let found = leave_one_out(&*gram, rows, 1.5, loss, &[]).unwrap();
     let support = &found.svms[0].support;
     let (mut compared, mut expected) = (0, 0.0);
     for out in 0..30 {
-        let kept: Vec<usize> = (0..30).filter(|&i| i != out).collect();
+        let kept: Vec<usize> = (0..30).filter(|&i| i != out || share[i] < 1.0).collect();
         let of = |values: &[f64]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
-        let rest = PairRows { index: kept.clone(), y: of(&all.y), weight: of(&all.weight) };
+        let mut left = all.weight.clone();
+        left[out] *= 1.0 - share[out];
+        let rest = PairRows { index: kept.clone(), y: of(&all.y), weight: of(&left) };
         let svm = solve_pair(&*gram, &rest, 1.5, None).unwrap().trained.svm;
         let h = gram.multiply(&[out], &svm.support, &svm.beta)[0] + svm.bias;
-        let stays: Vec<usize> = support.iter().copied().filter(|&i| i != out).collect();
+        let stays: Vec<usize> = support.iter().copied().filter(|i| kept.contains(i)).collect();
         let output = found.valid_outputs[0][out];
         if svm.support == stays {
             compared += 1;

@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use svml::Criterion;
 use svml::Surrogate;
 use svml::internals::Watch;
-use svml::internals::folds::{Dealt, stratified};
+use svml::internals::folds::{Dealt, k_folds};
 use svml::internals::kernel::{self, Outer, expand};
 use svml::internals::loss::Loss;
 use svml::internals::svml::criterion::{
@@ -32,7 +32,8 @@ struct Random {
 
 enum Problems {
     Pairs(Vec<PairFold>),
-    LeaveOneOut(Vec<PairRows>),
+    /// With the share of the weight of each row that one of its observations has.
+    LeaveOneOut(Vec<PairRows>, Vec<f64>),
 }
 
 /// The forms that a kernel allows, going round with the seed.
@@ -87,13 +88,14 @@ fn random(
         }
         Criterion::KFold(k) => {
             let sample = Sample::new(&x, &class, &weight, classes).unwrap();
-            let folds = stratified(Dealt { class: &class, copies: None, groups: None }, k);
+            let folds = k_folds(Dealt { class: &class, copies: None, groups: None }, k);
             (t + v, Problems::Pairs(fold_pairs(&sample, &folds)))
         }
         _ => {
             let all = part(0..t + v);
             let rows = pairs(classes).into_iter().map(|pair| all.of_pair(pair)).collect();
-            (t + v, Problems::LeaveOneOut(rows))
+            let share = (0..t + v).map(|i| [1.0, 1.0, 0.5, 0.2][(i + seed as usize) % 4]).collect();
+            (t + v, Problems::LeaveOneOut(rows, share))
         }
     };
     let values = (0..form.len(d)).map(|_| rng.random_range(-0.9..0.9) + 0.1).collect();
@@ -120,7 +122,9 @@ impl Random {
         let cost = log_cost.exp();
         let e = match &self.problems {
             Problems::Pairs(pairs) => validate_pairs(&*gram, pairs, cost, self.loss, &[]),
-            Problems::LeaveOneOut(rows) => leave_one_out(&*gram, rows, cost, self.loss, &[]),
+            Problems::LeaveOneOut(rows, share) => {
+                leave_one_out(&*gram, (rows, share), cost, self.loss, &[])
+            }
         };
         let e = e.unwrap();
         let mut gradient = e.d_metric;

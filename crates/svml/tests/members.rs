@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use svml::Criterion;
 use svml::Stop;
 use svml::Surrogate;
-use svml::{ClassWeight, FormChoice};
+use svml::{ClassWeight, EqualRows, FormChoice};
 use svml::{Dataset, Error, Form, Generator, GridSearch, Kernel, Matrix, Model, Svml};
 use svml::{Run, Step};
 
@@ -265,7 +265,7 @@ fn same_bits_for_any_threads_and_any_order_of_rows() {
     }
 }
 
-/// Exactly, to the last bit: equal rows are dealt into folds as copies are.
+/// Exactly, to the last bit, where equal rows are copies of one observation.
 #[test]
 fn a_weight_of_two_is_the_row_twice() {
     for (rotated, classes) in [(false, 2), (true, 2), (true, 3)] {
@@ -274,7 +274,8 @@ fn a_weight_of_two_is_the_row_twice() {
         let weights: Vec<f64> = (0..data.rows()).map(|i| 1.0 + f64::from(i % 3 == 0)).collect();
         let twice: Vec<usize> = (0..data.rows()).chain((0..data.rows()).step_by(3)).collect();
         for class_weight in [ClassWeight::None, ClassWeight::Balanced] {
-            let params = Svml { class_weight, ..Svml::default() };
+            let equal_rows = EqualRows::Copies;
+            let params = Svml { class_weight, equal_rows, ..Svml::default() };
             let weighted = data.clone().with_weights(weights.clone()).unwrap();
             let a = Model::fit(&weighted, &params).unwrap();
             let b = Model::fit(&data.select(&twice), &params).unwrap();
@@ -344,7 +345,7 @@ fn board(rows: usize, seed: u64) -> Dataset {
 fn members_are_trained_with_the_c_that_they_say() {
     let mut multiplied = 0;
     for seed in 0..3 {
-        let data = board(420, seed);
+        let data = board(600, seed);
         for criterion in [Criterion::KFold(2), Criterion::HoldOut, Criterion::LeaveOneOut] {
             let params = Svml { criterion, ..Svml::default() };
             let model = Model::fit(&data, &params).unwrap();

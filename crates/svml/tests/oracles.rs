@@ -283,7 +283,7 @@ fn leave_one_out_margins_are_those_of_refitting() {
         let cold = solve(&problem, None).unwrap();
         let near: Vec<usize> = cold.trained.svm.support.iter().copied().skip(1).collect();
         for solution in [solve(&problem, Some(&near)).unwrap(), cold] {
-            let quick = solution.leave_one_out_outputs(&rows, &y, &rows);
+            let quick = solution.leave_one_out_outputs(&rows, &y, &rows, &vec![1.0; rows.len()]);
             for (out, quick) in quick.into_iter().enumerate() {
                 let others: Vec<usize> = rows.iter().copied().filter(|&i| i != out).collect();
                 let pick = |v: &[f64]| others.iter().map(|&i| v[i]).collect::<Vec<_>>();

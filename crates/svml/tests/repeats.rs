@@ -118,9 +118,8 @@ fn all() -> Vec<(&'static str, Vec<Setting>)> {
     let distinct = [cells(1, 1), cells(1, 2), cells(3, 2), cells(5, 2), cells(4, 4), real];
     let sizes = [100, 300, 1000, 2000];
     let noise = |change: Change, rows: &[Rows], sizes: &[usize]| -> Vec<Setting> {
-        let of = |&n: &usize| {
-            rows.iter().map(move |&rows| Setting { n, rows, signal: false, change })
-        };
+        let of =
+            |&n: &usize| rows.iter().map(move |&rows| Setting { n, rows, signal: false, change });
         sizes.iter().flat_map(of).collect()
     };
     let both = [cells(5, 2), real];
@@ -135,14 +134,21 @@ fn all() -> Vec<(&'static str, Vec<Setting>)> {
         ("weights 1 to 3", noise(Change::Weights, &both, &few)),
         ("twice", noise(Change::Twice, &[real], &few)),
         ("oversampled", noise(Change::Oversampled, &[real], &few)),
-        ("signal in 256 cells", sizes.map(|n| Setting { n, rows: cells(4, 4), signal: true, change: Change::None }).to_vec()),
+        (
+            "signal in 256 cells",
+            sizes
+                .map(|n| Setting { n, rows: cells(4, 4), signal: true, change: Change::None })
+                .to_vec(),
+        ),
     ]
 }
 
 /// Prints a row of the table for every setting and kind, and says what is too low.
 fn judge(kinds: &[(&str, Vec<Setting>)], seeds: u64) -> Vec<String> {
     let mut bad = Vec::new();
-    println!("| kind | setting | reported | new rows | difference | its standard error | log loss reported | of new rows |");
+    println!(
+        "| kind | setting | reported | new rows | difference | its standard error | log loss reported | of new rows |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (kind, settings) in kinds {
         let mut pooled = Vec::new();
@@ -157,7 +163,10 @@ fn judge(kinds: &[(&str, Vec<Setting>)], seeds: u64) -> Vec<String> {
             let error = (variance / seeds as f64).sqrt();
             println!(
                 "| {kind} | {setting:?} | {:.3} | {:.3} | {difference:+.3} | {error:.3} | {:.3} | {:.3} |",
-                mean(&|s| s.reported), mean(&|s| s.error), mean(&|s| s.reported_loss), mean(&|s| s.log_loss)
+                mean(&|s| s.reported),
+                mean(&|s| s.error),
+                mean(&|s| s.reported_loss),
+                mean(&|s| s.log_loss)
             );
             let small = if setting.n == 100 { 0.03 } else { 0.0 };
             if difference < -f64::max(4.0 * error, small) {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use svml::ClassWeight;
 use svml::data::Missing;
-use svml::{Dataset, Error, Form, Generator, GridSearch, Matrix, Model, Svml};
+use svml::{Dataset, EqualRows, Error, Form, Generator, GridSearch, Matrix, Model, Svml};
 
 const FORMS: [Form; 4] = [Form::Sphere, Form::Diagonal, Form::Full, Form::Rank(2)];
 
@@ -34,9 +34,14 @@ fn fits(data: &Dataset, class_weight: &ClassWeight) -> Vec<Model> {
     let params = |form: Form| Svml {
         form: form.into(),
         class_weight: class_weight.clone(),
+        equal_rows: EqualRows::Copies,
         ..Svml::paper()
     };
-    let grid = GridSearch { class_weight: class_weight.clone(), ..Default::default() };
+    let grid = GridSearch {
+        class_weight: class_weight.clone(),
+        equal_rows: EqualRows::Copies,
+        ..Default::default()
+    };
     let learned = FORMS.iter().map(|&form| Model::fit(data, params(form)).unwrap());
     learned.chain([Model::fit(data, &grid).unwrap()]).collect()
 }
@@ -97,7 +102,8 @@ fn missing_values_are_filled_by_weight() {
     let repeated: Vec<usize> = (0..6).flat_map(|i| vec![i; times[i]]).collect();
     let repeated = once.select(&repeated);
     let weighted = once.with_weights(times.iter().map(|&t| t as f64).collect()).unwrap();
-    let fit = |data: &Dataset| Model::fit(data, Svml::default()).unwrap();
+    let equal_rows = EqualRows::Copies;
+    let fit = |data: &Dataset| Model::fit(data, Svml { equal_rows, ..Svml::default() }).unwrap();
     let (a, b) = (fit(&weighted), fit(&repeated));
     assert_same(&answers(&a, weighted.x()), &answers(&b, weighted.x()), "imputed");
 }
@@ -215,7 +221,8 @@ proptest! {
         let weighted = data.clone().with_weights(weights).unwrap();
         let repeated: Vec<usize> = (0..30).rev().flat_map(|i| vec![i; times[i]]).collect();
         let repeated = data.select(&repeated);
-        let params = Svml { max_iterations: 5, ..Default::default() };
+        let equal_rows = EqualRows::Copies;
+        let params = Svml { max_iterations: 5, equal_rows, ..Default::default() };
         match (Model::fit(&weighted, &params), Model::fit(&repeated, &params)) {
             (Ok(a), Ok(b)) => {
                 for (a, b) in answers(&a, data.x()).iter().zip(answers(&b, data.x())) {

@@ -135,10 +135,14 @@ fn measure(
     let mut results: Vec<Results> = methods.iter().map(result).collect();
     let mut progress = console.progress("fit");
     let total = splits.count * methods.len() as u64;
+    let together = data.together();
+    if together.is_some() && data.groups().is_none() {
+        console.warn("rows repeat others in every column and in the class: they are taken for copies of one observation, which are on one side of each split");
+    }
     let mut done = 0;
     for split in 0..splits.count {
         let seed = splits.seed.wrapping_add(split);
-        let (train, test) = match data.groups() {
+        let (train, test) = match &together {
             Some(groups) => random_split_by_group(groups, seed),
             None => random_split(data.rows(), seed),
         };

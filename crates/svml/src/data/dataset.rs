@@ -5,7 +5,9 @@ use crate::linalg::Matrix;
 use crate::watch::Key;
 use std::collections::HashSet;
 
+use super::folds::content_order;
 use super::options::{Format, Missing};
+use super::repeats::{EqualRows, Repeats};
 use super::schema::{Schema, TargetColumn};
 use super::{LIMIT, MAX_COLUMNS, cell, labels};
 
@@ -283,6 +285,27 @@ impl Dataset {
     /// The group of each row, as the place of its name among the sorted names; none if every row is on its own.
     pub fn groups(&self) -> Option<&[usize]> {
         self.groups.as_ref().map(|groups| groups.of_row.as_slice())
+    }
+
+    /// Which rows must stay together when the table is divided: those of a group or, without groups, copies of one
+    /// observation, if the table shows that equal rows are that ([`EqualRows`](super::EqualRows)). None if each is on its own.
+    pub fn together(&self) -> Option<Vec<usize>> {
+        if let Some(groups) = self.groups() {
+            return Some(groups.to_vec());
+        }
+        let equal = |a: usize, b: usize| {
+            let same = |(a, b): (&f64, &f64)| a == b || a.is_nan() && b.is_nan();
+            self.y[a] == self.y[b] && self.x.row(a).iter().zip(self.x.row(b)).all(same)
+        };
+        if !Repeats::of(&self.x, &self.y, &self.schema, EqualRows::Auto).are_copies {
+            return None;
+        }
+        let order = content_order(&self.x, &self.y, 0);
+        let mut unit = vec![0; order.len()];
+        for (number, rows) in order.chunk_by(|a, b| equal(*a, *b)).enumerate() {
+            rows.iter().for_each(|&row| unit[row] = number);
+        }
+        Some(unit).filter(|unit| unit.iter().any(|&number| number > 0))
     }
 
     /// The column of the table that has the groups, which is no feature.

@@ -94,7 +94,7 @@
 //! # Ok::<(), svml::Error>(())
 //! ```
 
-mod cell;
+pub(crate) mod cell;
 mod coding;
 mod dataset;
 pub(crate) mod folds;

@@ -149,8 +149,7 @@ impl TrainingRows {
                 && (x.row(*a).iter().zip(x.row(*b)))
                     .all(|(a, b)| a == b || a.is_nan() && b.is_nan())
         };
-        let equal_weights =
-            |a: &usize, b: &usize| repeats.are_copies || weights[*a] == weights[*b];
+        let equal_weights = |a: &usize, b: &usize| repeats.are_copies || weights[*a] == weights[*b];
         let cells: Vec<&[usize]> = order.chunk_by(alike).collect();
         let groups: Vec<&[usize]> =
             cells.iter().flat_map(|cell| cell.chunk_by(equal_weights)).collect();
@@ -226,6 +225,7 @@ impl TrainingRows {
     pub fn sample(&self) -> Result<Sample<'_>> {
         let sample = Sample::new(&self.x, &self.class, &self.weight, self.classes.len())?;
         let sample = sample.with_copies(&self.copies).with_scale(&self.scaler.scale);
+        let sample = sample.with_class_factors(&self.class_factors);
         Ok(sample.with_groups(self.groups.as_deref()))
     }
 
@@ -237,6 +237,12 @@ impl TrainingRows {
     /// Number of observations.
     pub fn count(&self) -> u64 {
         self.copies.iter().sum()
+    }
+
+    /// Number of observations of a class.
+    pub fn count_of(&self, class: usize) -> u64 {
+        let rows = self.class.iter().zip(&self.copies);
+        rows.filter(|(c, _)| **c == class).map(|(_, copies)| copies).sum()
     }
 
     /// Whether some class has two rows that differ, so that one can validate the other.
@@ -349,7 +355,7 @@ mod tests {
     fn rows(x: &[f64], class: &[&str], weight: &[f64]) -> TrainingRows {
         let x = Matrix::new(x.len(), 1, x.to_vec()).unwrap();
         let data = Dataset::new(x, class).unwrap().with_weights(weight.to_vec()).unwrap();
-        TrainingRows::new(&data, &ClassWeight::None, 0).unwrap()
+        TrainingRows::new(&data, &ClassWeight::None, EqualRows::Auto, 0).unwrap()
     }
 
     /// Copies and weight of each row, by the first of the rows that it stands for.
@@ -361,25 +367,19 @@ mod tests {
         all
     }
 
+    /// Rows are merged with others of their weight, and a weight is no number of rows.
     #[test]
-    fn equal_rows_and_whole_weights_are_copies() {
+    fn equal_rows_of_one_weight_are_merged() {
         let (x, class) = ([1.0, 2.0, 1.0, 1.0, 3.0], ["a", "b", "a", "b", "b"]);
         // The first and the third are equal; the fourth has another label.
         let plain = rows(&x, &class, &[1.0; 5]);
         assert_eq!(copies(&plain), [(0, 2, 2.0), (1, 1, 1.0), (3, 1, 1.0), (4, 1, 1.0)]);
         assert_eq!(plain.count(), 5);
         let weighted = rows(&x, &class, &[2.0, 3.0, 1.0, 0.0, 1.0]);
-        assert_eq!(copies(&weighted), [(0, 3, 3.0), (1, 3, 3.0), (4, 1, 1.0)]);
-        assert_eq!(weighted.count(), 7);
-    }
-
-    /// A single weight that is no count, and none is taken for one.
-    #[test]
-    fn other_weights_are_not_copies() {
-        let (x, class) = ([1.0, 2.0, 1.0, 3.0], ["a", "b", "a", "b"]);
-        let fractions = rows(&x, &class, &[2.5, 4.0, 3.0, 1.0]);
-        assert_eq!(copies(&fractions), [(0, 2, 5.5), (1, 1, 4.0), (3, 1, 1.0)]);
-        assert_eq!(rows(&x, &class, &[0.5; 4]).count(), 4);
+        assert_eq!(copies(&weighted), [(0, 1, 2.0), (1, 1, 3.0), (2, 1, 1.0), (4, 1, 1.0)]);
+        assert_eq!(weighted.count(), 4);
+        let fractions = rows(&x, &class, &[2.5, 4.0, 2.5, 3.0, 1.0]);
+        assert_eq!(copies(&fractions), [(0, 2, 5.0), (1, 1, 4.0), (3, 1, 3.0), (4, 1, 1.0)]);
     }
 
     /// Weights that add up to one, say, are made to count as rows do; counts are not touched.
@@ -388,12 +388,14 @@ mod tests {
         let (x, class) = ([1.0, 2.0, 1.0, 3.0], ["a", "b", "a", "b"]);
         let weight = |w: &[f64]| rows(&x, &class, w).weight;
         assert_eq!(weight(&[0.25, 0.25, 0.25, 0.25]).iter().sum::<f64>(), 3.0);
-        assert_eq!(weight(&[0.5, 0.25, 0.5, 0.25]), weight(&[0.75, 0.25, 0.25, 0.25]));
+        // A weight of 0.75 and one of 0.25 are the row four times.
+        let (once, twice) = (weight(&[0.5, 0.25, 0.5, 0.25]), weight(&[0.75, 0.25, 0.25, 0.25]));
+        assert_eq!(once.iter().sum::<f64>(), twice.iter().sum::<f64>());
         let (tiny, small) = (weight(&[2e-9, 1e-9, 1e-9, 1e-9]), weight(&[0.2, 0.1, 0.1, 0.1]));
         assert!(tiny.iter().zip(&small).all(|(a, b)| (a - b).abs() < 1e-12), "{tiny:?}");
         let mut kept = weight(&[1.0, 2.0, 4.0, 1.0]);
         kept.sort_by(f64::total_cmp);
-        assert_eq!(kept, [1.0, 2.0, 5.0]);
+        assert_eq!(kept, [1.0, 1.0, 2.0, 4.0]);
     }
 
     #[test]
@@ -416,7 +418,8 @@ mod tests {
     fn class_weights_make_no_copies() {
         let x = Matrix::new(4, 1, vec![1.0, 2.0, 1.0, 3.0]).unwrap();
         let data = Dataset::new(x, &["a", "b", "a", "a"]).unwrap();
-        let balanced = TrainingRows::new(&data, &ClassWeight::Balanced, 0).unwrap();
+        let balanced =
+            TrainingRows::new(&data, &ClassWeight::Balanced, EqualRows::Auto, 0).unwrap();
         let total: f64 = balanced.weight.iter().sum();
         assert!((total - 4.0).abs() < 1e-12);
         assert_eq!(balanced.count(), 4);
@@ -425,7 +428,7 @@ mod tests {
     /// The parts that rows are dealt into have their weight together, also where copies are in several.
     #[test]
     fn parts_add_up_to_the_whole() {
-        use crate::data::folds::{halves, stratified, train_valid_stop};
+        use crate::data::folds::{halves, k_folds, train_valid_stop};
         let x: Vec<f64> = (0..20).map(|i| f64::from(i % 9)).collect();
         let class: Vec<&str> = (0..20).map(|i| ["a", "b"][i % 2]).collect();
         let weight: Vec<f64> = (0..20).map(|i| f64::from(1 + i % 4)).collect();
@@ -447,10 +450,10 @@ mod tests {
                 assert!((sum - weight).abs() < 1e-12);
             }
         };
-        for fold in stratified(sample.dealt(), 3) {
+        for fold in k_folds(sample.dealt(), 3) {
             check(&[&fold.train, &fold.valid]);
         }
-        let folds = stratified(sample.dealt(), 4);
+        let folds = k_folds(sample.dealt(), 4);
         check(&folds.iter().map(|fold| &fold.valid).collect::<Vec<_>>());
         let half = halves(sample.dealt());
         check(&[&half.train, &half.valid]);

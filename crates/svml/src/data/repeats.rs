@@ -90,8 +90,6 @@ const MOST_COLUMNS: usize = 200;
 pub(crate) struct Repeats {
     /// Copies of one observation; else each is an observation.
     pub are_copies: bool,
-    /// How many rows repeat another.
-    pub rows: usize,
     /// What the user should know.
     pub warning: Option<String>,
 }
@@ -106,15 +104,16 @@ impl Repeats {
         let counts = counts_of(table.whole.iter().copied());
         let (n, rows) = (x.rows(), x.rows() - counts.len());
         if rows == 0 || choice == EqualRows::Copies {
-            return Self { are_copies: rows > 0, rows, warning: None };
+            return Self { are_copies: rows > 0, warning: None };
         }
         if !table.are_suspicious() {
-            return Self { rows, ..Self::default() };
+            return Self::default();
         }
         let divisor = counts.iter().copied().fold(0, greatest_common_divisor);
         let are_copies =
             divisor > 1 && counts.len() >= LEAST_DISTINCT || table.agree_in_all(pairs(&counts));
-        let said = format!("{rows} of {n} rows repeat another row in every column and in the class");
+        let said =
+            format!("{rows} of {n} rows repeat another row in every column and in the class");
         let warning = match are_copies {
             true => Some(format!(
                 "{said}: they are taken for copies of one observation, which count together and validate nothing that was learned from a copy; if they are observations of their own, set equal_rows to observations"
@@ -124,7 +123,7 @@ impl Repeats {
             )),
             false => None,
         };
-        Self { are_copies, rows, warning }
+        Self { are_copies, warning }
     }
 }
 

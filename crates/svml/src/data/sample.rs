@@ -17,12 +17,14 @@ pub struct Sample<'a> {
     x: &'a Matrix,
     class: &'a [usize],
     weight: &'a [f64],
-    /// Copies that each row stands for; none: one of each.
+    /// Equal observations that each row stands for; none: one of each.
     copies: Option<&'a [u64]>,
     /// Group that each row belongs to; none: every row is one of its own.
     groups: Option<&'a [usize]>,
     /// What the features were divided by when they were standardised; none: nothing.
     scale: Option<&'a [f64]>,
+    /// The factor of each class that is in the weights of its rows; none: one.
+    class_factors: Option<&'a [f64]>,
     classes: usize,
 }
 
@@ -52,12 +54,21 @@ impl<'a> Sample<'a> {
             Some((what, found, expected)) => {
                 Err(Error::Shape { what: what.to_owned(), found, expected })
             }
-            None => Ok(Self { x, class, weight, copies: None, groups: None, scale: None, classes }),
+            None => Ok(Self {
+                x,
+                class,
+                weight,
+                copies: None,
+                groups: None,
+                scale: None,
+                class_factors: None,
+                classes,
+            }),
         }
     }
 
-    /// The same rows, each standing for so many equal rows: they are dealt into folds as these would be, so that a
-    /// row may be validated by its own copies, as a new row may equal an old one.
+    /// The same rows, each standing for so many equal observations of equal weight. These are dealt into folds one by one, so
+    /// that a row may be validated by one that equals it, as a new row may equal an old one.
     pub(crate) fn with_copies(self, copies: &'a [u64]) -> Self {
         Self { copies: Some(copies), ..self }
     }
@@ -77,9 +88,29 @@ impl<'a> Sample<'a> {
         Self { scale: Some(scale), ..self }
     }
 
+    /// The same rows, whose weights contain these factors of their classes.
+    pub(crate) fn with_class_factors(self, factors: &'a [f64]) -> Self {
+        Self { class_factors: Some(factors), ..self }
+    }
+
+    /// The factor of each class that is in the weights of its rows, if there are any.
+    pub(crate) fn class_factors(&self) -> Option<&'a [f64]> {
+        self.class_factors
+    }
+
     /// What the features were divided by, if they were.
     pub(crate) fn scale(&self) -> Option<&'a [f64]> {
         self.scale
+    }
+
+    /// How many equal observations a row stands for.
+    pub(crate) fn copies(&self, row: usize) -> u64 {
+        self.copies.map_or(1, |copies| copies[row])
+    }
+
+    /// The share of the weight of each row that one of its observations has.
+    pub(crate) fn shares(&self) -> Vec<f64> {
+        (0..self.rows()).map(|row| 1.0 / self.copies(row) as f64).collect()
     }
 
     /// How the rows are dealt into folds.
@@ -141,10 +172,10 @@ impl<'a> Sample<'a> {
         LabelledRows { index, class, weight }
     }
 
-    /// Some of the rows, numbered as they are, each with the weight of the copies that are there.
+    /// Some of the rows, numbered as they are, each with the weight of the observations that are there.
     pub(crate) fn part(&self, part: &Part) -> LabelledRows {
-        let share = |(&i, &copies): (&usize, &u64)| match self.copies {
-            Some(all) if all[i] != copies => self.weight[i] * (copies as f64 / all[i] as f64),
+        let share = |(&i, &copies): (&usize, &u64)| match self.copies(i) {
+            all if all != copies => self.weight[i] * (copies as f64 / all as f64),
             _ => self.weight[i],
         };
         LabelledRows {
@@ -170,14 +201,14 @@ impl<'a> Sample<'a> {
             taken
         };
         let rows: Vec<usize> = (0..self.rows()).filter(taken).collect();
-        let copies = rows.iter().map(|&row| self.copies.map_or(1, |copies| copies[row])).collect();
+        let copies = rows.iter().map(|&row| self.copies(row)).collect();
         self.select(&Part { rows, copies })
     }
 
     /// The first rows.
     pub(crate) fn first(&self, count: usize) -> OwnedSample {
         let rows: Vec<usize> = (0..count).collect();
-        let copies = rows.iter().map(|&row| self.copies.map_or(1, |copies| copies[row])).collect();
+        let copies = rows.iter().map(|&row| self.copies(row)).collect();
         self.select(&Part { rows, copies })
     }
 

@@ -51,10 +51,11 @@ impl LearningCurve {
             return Err(Error::parameter("repetitions", repetitions, "at least 2"));
         }
         let (n, classes) = (data.rows(), data.classes().len());
-        // All rows of a group are learned from, or none.
+        // All rows that belong together are learned from, or none.
+        let together = data.together();
         let split = |repetition: usize| {
             let seed = seed.wrapping_add(repetition as u64);
-            match data.groups() {
+            match &together {
                 Some(groups) => random_split_by_group(groups, seed),
                 None => random_split(n, seed),
             }

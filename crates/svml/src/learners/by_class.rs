@@ -12,6 +12,8 @@ pub(super) struct RowsByClass {
     /// // (n, d)
     pub x: Matrix,
     pub weight: Vec<f64>,
+    /// How many equal observations each row stands for.
+    pub copies: Vec<u64>,
     /// Which rows each class has.
     pub classes: Vec<Range<usize>>,
     /// The class of each row.
@@ -27,6 +29,7 @@ impl RowsByClass {
         Self {
             x: sample.x().select_rows(&order),
             weight: order.iter().map(|&i| sample.weight()[i]).collect(),
+            copies: order.iter().map(|&i| sample.copies(i)).collect(),
             classes: (0..sample.classes()).map(|c| edge(c)..edge(c + 1)).collect(),
             class,
         }

@@ -270,7 +270,7 @@ pub struct LmnnValue {
 }
 
 impl LmnnProblem {
-    /// Finds the targets: the `neighbours` nearest rows of the same class. Among rows at the same distance, to
+    /// Finds the targets: the `neighbours` nearest observations of the same class. Among rows at the same distance, to
     /// single precision, the first ones are taken.
     pub fn new(sample: &Sample<'_>, neighbours: usize, mu: f64, watch: &Watch) -> Result<Self> {
         let rows = RowsByClass::new(sample);
@@ -295,7 +295,11 @@ impl LmnnProblem {
                 order.truncate(k);
             }
             order.sort_unstable_by(nearer);
-            Ok(order.into_iter().map(|j| own.start + j).collect())
+            // Of m equal observations each has the other m - 1 as its nearest.
+            let all = order.into_iter().map(|j| (own.start + j, rows.copies[own.start + j]));
+            let all = std::iter::once((i, rows.copies[i] - 1)).chain(all);
+            let repeated = all.flat_map(|(j, m)| std::iter::repeat_n(j, m as usize));
+            Ok(repeated.take(neighbours).collect())
         })?;
         let mut w_x = Matrix::zeros(n, d);
         let mut margins = vec![0.0; n];

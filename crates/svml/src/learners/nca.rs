@@ -152,6 +152,9 @@ pub struct NcaLoss {
     log_weight: Vec<f64>,
     /// w_i / sum of all weights, for each row.
     share: Vec<f64>,
+    /// What the distance of a row to itself is raised by: a row is no neighbour of itself, but if it stands for m equal
+    /// observations, the other m - 1 are neighbours of each, with a share 1 - 1/m of the weight.
+    of_itself: Vec<f64>,
 }
 
 impl NcaLoss {
@@ -163,6 +166,7 @@ impl NcaLoss {
         Self {
             log_weight: rows.weight.iter().map(|w| -(w / largest).ln()).collect(),
             share: rows.weight.iter().map(|w| w / total).collect(),
+            of_itself: rows.copies.iter().map(|&m| -(1.0 - 1.0 / m as f64).ln()).collect(),
             rows,
         }
     }
@@ -192,7 +196,7 @@ impl NcaLoss {
                 let rows = tile.chunks_exact_mut(n).take(count).enumerate();
                 let (mut nearest, mut reached) = ([0.0; TILE_ROWS], 0);
                 for (i, row) in rows {
-                    row[first + i] = f64::INFINITY;
+                    row[first + i] += self.of_itself[first + i];
                     nearest[i] = least_sum(row, &norms);
                     reached += count_below(row, &norms, nearest[i] + NEGLIGIBLE);
                 }

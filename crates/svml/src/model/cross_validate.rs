@@ -21,7 +21,7 @@ pub struct CrossValidation {
 }
 
 /// Fits a method on all rows but those of one fold and predicts these, for each of `k` folds in turn. The folds
-/// are stratified and random, and the same for every method. Rows of a group ([`Dataset::with_groups`]) are in one fold.
+/// are random and the same for every method. Rows that belong together ([`Dataset::together`]) are in one fold.
 ///
 /// ```
 /// use svml::{Generator, Method, Svml, cross_validate};
@@ -38,8 +38,12 @@ pub fn cross_validate(
     method: impl Into<Method>,
     k: usize,
 ) -> Result<CrossValidation> {
-    let dealt = Dealt { class: data.y(), copies: None, groups: data.groups() };
-    let (units, what) = (dealt.units(), data.groups().map_or("rows", |_| "groups"));
+    let together = data.together();
+    let dealt = Dealt { class: data.y(), copies: None, groups: together.as_deref() };
+    let (units, what) = match (&together, data.groups()) {
+        (Some(_), None) => (dealt.units(), "different rows"),
+        (_, groups) => (dealt.units(), groups.map_or("rows", |_| "groups")),
+    };
     if !(2..=units).contains(&(k as u64)) {
         let bound = format!("between 2 and the number of {what}, {units}");
         return Err(Error::parameter("folds", k, bound));
@@ -48,7 +52,7 @@ pub fn cross_validate(
     let mut predicted = vec![0; data.rows()];
     let mut fold_error_rates = Vec::with_capacity(k);
     let (mut wrong, mut total) = (0.0, 0.0);
-    for (train, rows) in folds::shuffled(data.y(), data.groups(), k, 0) {
+    for (train, rows) in folds::shuffled(data.y(), together.as_deref(), k, 0) {
         if rows.is_empty() {
             continue;
         }

@@ -7,6 +7,7 @@ use super::many_rows;
 use super::neighbours::Neighbours;
 use super::svms::{self, FinalSvms, Setting};
 use super::{Classifier, Member, Model, Report, SvmClassifier, ThroughLandmarks};
+use crate::data::cell::listed;
 use crate::data::prepare::{TrainingRows, constant_columns};
 use crate::data::{ClassWeight, Dataset, EqualRows, Sample, Scaler};
 use crate::device::Device;
@@ -23,6 +24,7 @@ use crate::parallel;
 use crate::run::{Activity, Run, Stop, Watch};
 use crate::svml::approach::{Approach, COPIES, are_learned_from_in_parts};
 use crate::svml::criterion::Criterion;
+use crate::svml::cross_fit::rare_classes;
 use crate::svml::descent::TrainedOn;
 use crate::svml::members::{self, Honest, MeanFit, MemberFit};
 use crate::svml::{FormChoice, Svml};
@@ -234,6 +236,9 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     };
     let MeanFit { members, honest, candidates, trace, best, stop } = learned;
     warnings.extend(honest.as_ref().and_then(guessing_warning));
+    if params.cross_fit && !stop.is_early() {
+        warnings.extend(estimate_warning(&rows, &rare_classes(&sample), honest.is_some()));
+    }
     run.begins(Activity::TrainingFinalSvms);
     let watch = run.watch();
     let train = |member| final_svms(&rows, params, approach, member, stop, honest.is_none(), watch);
@@ -288,6 +293,31 @@ pub(super) fn guessing_warning(honest: &Honest) -> Option<String> {
         "on held-out rows the model is no better than always predicting the most frequent class"
             .to_owned()
     })
+}
+
+/// What the user should know of an error on held-out rows that leaves rows out, or that there is none.
+fn estimate_warning(rows: &TrainingRows, rare: &[usize], is_there: bool) -> Option<String> {
+    let names: Vec<String> = rare.iter().map(|&c| format!("'{}'", rows.classes[c])).collect();
+    let count: u64 = rare.iter().map(|&class| rows.count_of(class)).sum();
+    let few = match (rare.len(), count) {
+        (0, _) => None,
+        (1, 1) => Some(format!("class {} has only 1 row", names[0])),
+        (1, _) => Some(format!("class {} has only {count} rows", names[0])),
+        _ => Some(format!("classes {} have only {count} rows together", listed(&names, 5))),
+    };
+    match (few, is_there) {
+        (Some(few), true) => Some(format!(
+            "{few}: learned and predicted like the others, but left out of the error on held-out rows, which needs 4 rows of a class"
+        )),
+        (Some(few), false) => Some(format!(
+            "{few}, and an error on held-out rows needs 4 rows of each of two classes: this model has none, and what it consists of was not chosen by one"
+        )),
+        (None, true) => None,
+        (None, false) => Some(
+            "some class is in too few groups for an error on held-out groups: this model has none, and what it consists of was not chosen by one"
+                .to_owned(),
+        ),
+    }
 }
 
 /// The SVMs of a member: trained on all rows if that is wanted and there is time, else those that it was learned with.
@@ -378,6 +408,11 @@ fn fit_euclidean(
     train_gaussian(rows, data, choice.metric, choice.cost, report, watch)
 }
 
+/// Without folds and neighbours it does not matter what equal rows are: they are merged.
+fn nothing_is_validated_if(certain: bool) -> EqualRows {
+    if certain { EqualRows::Copies } else { EqualRows::Auto }
+}
+
 /// On the features as they are the kernel is that of a diagonal metric which undoes the scaling.
 fn fit_fixed(data: &Dataset, method: &Method, fixed: &Fixed, run: &mut Run<'_>) -> Result<Model> {
     fixed.validate()?;
@@ -386,7 +421,8 @@ fn fit_fixed(data: &Dataset, method: &Method, fixed: &Fixed, run: &mut Run<'_>) 
     let widths = vec![(data.columns() as f64).recip()];
     let memory_limit = fixed.memory_limit;
     let grid = GridSearch { widths, memory_limit, ..GridSearch::default() };
-    let rows = TrainingRows::new(data, &fixed.class_weight, grid.equal_rows, grid.seed)?;
+    let equal_rows = nothing_is_validated_if(fixed.cost.is_some());
+    let rows = TrainingRows::new(data, &fixed.class_weight, equal_rows, grid.seed)?;
     rows.check_memory(grid.folds, 1, grid.memory(), watch)?;
     let values = rows.scaler.scale.iter().map(|scale| fixed.gamma.sqrt() * scale).collect();
     let metric = Metric::new(Form::Diagonal, data.columns(), values)?;
@@ -440,7 +476,8 @@ fn fit_neighbours(
     if knn.k == 0 {
         return Err(Error::parameter("k", knn.k, "at least 1"));
     }
-    let rows = TrainingRows::new(data, &ClassWeight::None, EqualRows::Auto, 0)?;
+    let rows =
+        TrainingRows::new(data, &ClassWeight::None, nothing_is_validated_if(learner.is_none()), 0)?;
     let (metric, report) = match learner {
         Some(learner) => {
             learner.validate(data.columns())?;

@@ -13,6 +13,7 @@ use super::svms::{FINAL_TOLERANCE, FinalSvms, Setting};
 use super::{Model, Report, ThroughLandmarks};
 use crate::data::folds;
 use crate::data::prepare::{MAX_CLASSES, TrainingRows, small_unit};
+use crate::data::repeats::Repeats;
 use crate::data::{Dataset, Encoded, Sample, Scaler, Schema};
 use crate::error::{Error, Result};
 use crate::landmarks::{
@@ -38,6 +39,8 @@ const DRAWN: usize = PART;
 const LEAST_SHARE: usize = 4;
 /// One in so many of the rows that are drawn is put aside.
 const PUT_ASIDE: usize = 4;
+/// What is said where rows look like copies of one observation.
+const COPIES_STAY: &str = "rows repeat others in every column and in the class: if they are copies of one observation, remove them, because copies are not kept together in a fit to so many rows or in parts, and the error on held-out rows is too low; if they are observations of their own, set equal_rows to observations";
 /// Folds: rows that are put aside, and two that validate each other.
 const ASIDE: [bool; 3] = [true, false, false];
 const FIRST: [bool; 3] = [false, true, false];
@@ -142,6 +145,10 @@ impl ManyRows<'_> {
             trained.push(all.finally(member, asked.get(k), &watch)?);
         }
         let mut warnings = rows.warnings(data);
+        let repeats = Repeats::of(data.x(), data.y(), data.schema(), params.equal_rows);
+        if repeats.are_copies || repeats.warning.is_some() {
+            warnings.push(COPIES_STAY.to_owned());
+        }
         warnings.extend(honest.as_ref().and_then(guessing_warning));
         let refitted = trained.iter().all(|member| member.on_all_rows);
         if params.refit && !refitted {
@@ -443,7 +450,7 @@ impl AllRows<'_> {
         }
         let class = &rows.class[*learned_from..];
         let weight = &rows.weight[*learned_from..];
-        Honest::of_rows(&mean.unwrap_or_default(), class, weight, classes)
+        Honest::of_rows(&mean.unwrap_or_default(), class, weight, &rows.class_factors)
     }
 
     /// The SVMs of a member on all rows, or those that it was learned with if there is no time for that.

@@ -66,13 +66,13 @@ impl FinalSvm {
         rows: &PairRows,
         cost: f64,
         start: Option<&[usize]>,
-        chosen: &[usize],
+        (chosen, share): (&[usize], &[f64]),
     ) -> Result<Self> {
         let solution = solve_pair(gram, rows, cost, start)?;
         let positions: Vec<usize> = (0..rows.index.len())
             .filter(|&q| chosen.binary_search(&rows.index[q]).is_ok())
             .collect();
-        let without = solution.leave_one_out_outputs(&rows.index, &rows.y, &positions);
+        let without = solution.leave_one_out_outputs(&rows.index, &rows.y, &positions, share);
         let without = positions.iter().map(|&q| rows.index[q]).zip(without).collect();
         Ok(Self { without, ..Self::from(solution.trained) })
     }
@@ -119,11 +119,11 @@ impl FinalSvms {
         let step = n.div_ceil(CALIBRATION_ROWS);
         let by_row = calibrate && rows.groups().is_none();
         let chosen: Vec<usize> = if by_row { (0..n).step_by(step).collect() } else { Vec::new() };
-        let pairs = all.of_pairs(sample.classes());
+        let (pairs, share) = (all.of_pairs(sample.classes()), sample.shares());
         let start = |p: usize| guess.get(p).map(Vec::as_slice);
         let trained: Vec<FinalSvm> = match by_row {
             true => parallel::try_map(pairs.iter().enumerate(), |(p, rows)| {
-                FinalSvm::left_out(gram, rows, cost, start(p), &chosen)
+                FinalSvm::left_out(gram, rows, cost, start(p), (&chosen, &share))
             })?,
             false => {
                 let starts: Vec<_> = (0..pairs.len()).map(start).collect();
@@ -273,7 +273,7 @@ fn outputs_at_all(rows: &TrainingRows, setting: Setting<'_>, svms: &[BinarySvm])
 /// Where rows belong to groups, one that is left out alone is known by the others of its group: folds of whole groups are
 /// asked in its place.
 fn by_group(sample: &Sample<'_>, rows: &TrainingRows, gram: &dyn Gram, cost: f64) -> Result<f64> {
-    let folds = folds::k_folds(sample.dealt(), CALIBRATION_FOLDS, 0);
+    let folds = folds::k_folds(sample.dealt(), CALIBRATION_FOLDS);
     let asked: Vec<Matrix> = parallel::try_map(&folds, |fold| {
         let train = sample.part(&fold.train);
         let trained = train_pairs(gram, &train.of_pairs(sample.classes()), cost, &[])?;

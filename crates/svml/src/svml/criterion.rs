@@ -16,14 +16,15 @@
 //! ```
 //!
 //! Leave-one-out: with B the leading block of the inverse of the bordered matrix, the SVM without
-//! row i of S gives y_i - r_i there, r_i = beta_i / B_ii, as long as no other row changes sides. With
-//! rho_i = d loss / d r_i on S, and g on the rows N outside S,
+//! row i of S gives y_i - r_i there, r_i = beta_i / D_i, as long as no other row changes sides. D_i = B_ii; if row i stands
+//! for several equal observations, of which one is left out that has the share s_i of its weight,
+//! D_i = (1 - s_i) C w_i + s_i B_ii. With rho_i = d loss / d r_i on S, and g on the rows N outside S,
 //!
 //! ```text
-//! p_i = rho_i / B_ii    q_i = -rho_i beta_i / B_ii^2    [u; t] from the right-hand side [p + K_NS' g; sum g]
+//! p_i = rho_i / D_i    q_i = -rho_i beta_i s_i / D_i^2    [u; t] from the right-hand side [p + K_NS' g; sum g]
 //!
 //! d loss / d K_NS = g beta'    d loss / d K_SS = -u beta' - B diag(q) B
-//! d loss / d log C = sum_i (u_i beta_i + (B diag(q) B)_ii) / (C w_i)
+//! d loss / d log C = sum_i (u_i beta_i + (B diag(q) B)_ii) / (C w_i) - rho_i beta_i (1 - s_i) C w_i / D_i^2
 //! ```
 //!
 //! With several classes the loss is the mean over all pairs and their validation rows, and the
@@ -170,17 +171,18 @@ fn prefetch_columns(gram: &dyn Gram, starts: &[BinarySvm]) {
     gram.prefetch(&rows);
 }
 
-/// Trains on all rows, validates on each of them left out, for each pair of classes.
+/// Trains on all rows, validates on each observation left out, for each pair of classes. `share` is the share of the weight of
+/// each row of the kernel that one of its observations has.
 pub fn leave_one_out(
     gram: &dyn Gram,
-    pairs: &[PairRows],
+    (pairs, share): (&[PairRows], &[f64]),
     cost: f64,
     loss: Loss,
     starts: &[BinarySvm],
 ) -> Result<Evaluation> {
     let total: f64 = pairs.iter().flat_map(|rows| &rows.weight).sum();
     evaluate(gram, pairs, starts, |rows, start| {
-        Part::leave_one_out(gram, rows, cost, loss, total, start)
+        Part::leave_one_out(gram, (rows, share), cost, loss, total, start)
     })
 }
 
@@ -360,7 +362,7 @@ impl Part {
 
     fn leave_one_out(
         gram: &dyn Gram,
-        rows: &PairRows,
+        (rows, share): (&PairRows, &[f64]),
         cost: f64,
         surrogate: Loss,
         total: f64,
@@ -372,35 +374,38 @@ impl Part {
         let inverse = solution.factor.bordered_inverse(&trained.inverse_ones)?;
         let b = inverse.diagonal();
 
-        // Outputs without each row, the loss, and its derivatives in r on S and in h elsewhere.
-        let mut loss = 0.0;
+        // Outputs without each observation, the loss, and its derivatives in r on S and in h elsewhere.
+        let (mut loss, mut d_log_cost) = (0.0, 0.0);
         let mut without = trained.outputs.clone();
         let (mut outside, mut g) = (Vec::new(), Vec::new());
         let (mut u, mut q) = (vec![0.0; support.len()], vec![0.0; support.len()]);
         let mut next = 0;
         for (p, (&row, &y)) in rows.index.iter().zip(&rows.y).enumerate() {
-            let share = rows.weight[p] / total;
+            let part = rows.weight[p] / total;
             if support.get(next) != Some(&row) {
                 let (value, slope) = surrogate.value_and_slope(y * without[p]);
-                loss += share * value;
+                loss += part * value;
                 outside.push(row);
-                g.push(share * y * slope);
+                g.push(part * y * slope);
                 continue;
             }
             let i = next;
             next += 1;
-            if b[i] <= 0.0 {
+            let s = share[row];
+            let d = trained.left_out(i, b[i], s);
+            if d <= 0.0 {
                 // The row is all there is; nothing is known without it.
                 without[p] = 0.0;
-                loss += share * surrogate.value_and_slope(0.0).0;
+                loss += part * surrogate.value_and_slope(0.0).0;
                 continue;
             }
-            without[p] = y - beta[i] / b[i];
+            without[p] = y - beta[i] / d;
             let (value, slope) = surrogate.value_and_slope(y * without[p]);
-            loss += share * value;
-            let rho = -share * y * slope;
-            u[i] = rho / b[i];
-            q[i] = -rho * beta[i] / (b[i] * b[i]);
+            loss += part * value;
+            let rho = -part * y * slope;
+            u[i] = rho / d;
+            q[i] = -rho * beta[i] * s / (d * d);
+            d_log_cost -= rho * beta[i] * (1.0 - s) / (trained.ridge[i] * d * d);
         }
 
         let through_outside = gram.multiply_transposed(&outside, support, &g);
@@ -408,9 +413,9 @@ impl Part {
         solution.solve_bordered(&mut u, g.iter().sum());
         let (mut d_metric, bqb) = inverse.contract(&q)?;
         d_metric.iter_mut().for_each(|d| *d = -*d);
-        let d_log_cost = (u.iter().zip(beta).zip(&bqb).zip(&trained.ridge))
+        d_log_cost += (u.iter().zip(beta).zip(&bqb).zip(&trained.ridge))
             .map(|(((u, beta), bqb), ridge)| (u * beta + bqb) * ridge)
-            .sum();
+            .sum::<f64>();
         drop(inverse);
         Ok(Self {
             loss,

@@ -102,7 +102,7 @@ impl<'a> Halves<'a> {
         let deals = (ENOUGH_ASKED / rows.total().max(1)).clamp(1, MOST_DEALS);
         let (mut quarters, mut halves) = (Vec::new(), Vec::new());
         for deal in 0..deals {
-            let mut dealt = folds::k_folds(asked_rows, 2 * PER_HALF, deal);
+            let mut dealt = folds::k_folds_at_random(asked_rows, 2 * PER_HALF, deal);
             dealt.iter_mut().for_each(|quarter| quarter.train = rows.without(&quarter.valid));
             let of_deal: Vec<OwnedSample> = (dealt.chunks(PER_HALF).rev())
                 .map(|other| sample.select(&rows.without(&joined(other))))
@@ -452,19 +452,20 @@ impl<'a> Halves<'a> {
         decide(&vote(outputs, self.sample.classes()))
     }
 
-    /// How many rows of equal weight would tell as much as those that are asked, of which one may stand for copies.
-    pub fn effective_rows(&self) -> f64 {
-        let rows = self.values(std::iter::repeat(0.0)).0;
-        let squares: f64 = rows.iter().map(|row| row.weight * row.weight / row.copies).sum();
-        rows.iter().map(|row| row.weight).sum::<f64>().powi(2) / squares
+    /// Values of the rows as they are, without the weights of their classes.
+    pub fn as_they_are(&self, mut values: RowValues) -> RowValues {
+        if let Some(factors) = self.sample.class_factors() {
+            let rows = values.0.iter_mut().zip(&self.asked.class);
+            rows.for_each(|(row, &class)| row.weight /= factors[class]);
+        }
+        values
     }
 
-    /// The standard error of the error. Rows of a group err together: their sums scatter, not they.
-    pub fn standard_error(&self, outputs: &Matrix) -> f64 {
-        let wrong = self.wrong(outputs);
+    /// The standard error of a mean of values that are 0 or 1. Rows of a group err together: their sums scatter, not they.
+    pub fn standard_error(&self, wrong: &RowValues) -> f64 {
         let error = wrong.mean();
         let Some(groups) = self.sample.groups() else {
-            return (error * (1.0 - error) / self.effective_rows()).sqrt();
+            return (error * (1.0 - error) / wrong.effective_rows()).sqrt();
         };
         let mut sums = std::collections::BTreeMap::new();
         for (row, value) in self.asked.index.iter().zip(&wrong.0) {
@@ -500,25 +501,60 @@ impl<'a> Halves<'a> {
         calibrate::temperature(&values, &self.asked.class, &self.asked.weight)
     }
 
-    /// For each row that is asked -log p(class of the row).
-    pub fn log_losses(&self, outputs: &Matrix, temperature: f64) -> RowValues {
-        let p = calibrate::probabilities(&vote(outputs, self.sample.classes()), temperature, None);
+    /// For each row that is asked -log p(class of the row), by the class weights of the training rows.
+    fn log_losses(&self, outputs: &Matrix, temperature: f64) -> RowValues {
+        self.minus_log(&calibrate::probabilities(&self.votes(outputs), temperature, None))
+    }
+
+    /// The same of the probabilities that a model gives, from which class weights are taken out again, for rows as they are.
+    pub fn final_log_losses(&self, outputs: &Matrix, temperature: f64) -> RowValues {
+        let factors = self.sample.class_factors();
+        let p = calibrate::probabilities(&self.votes(outputs), temperature, factors);
+        self.as_they_are(self.minus_log(&p))
+    }
+
+    fn votes(&self, outputs: &Matrix) -> Matrix {
+        vote(outputs, self.sample.classes())
+    }
+
+    fn minus_log(&self, p: &Matrix) -> RowValues {
         let classes = self.asked.class.iter().enumerate();
         self.values(classes.map(|(i, &class)| -p[(i, class)].max(1e-15).ln()))
     }
 
-    /// The same at the temperature that fits best.
+    /// How much a temperature gains on equal probabilities in log-likelihood, on all rows together.
+    pub fn gain(&self, outputs: &Matrix, temperature: f64) -> f64 {
+        let none = self.log_losses(outputs, calibrate::LEAST_CERTAIN);
+        none.effective_rows() * (none.mean() - self.log_losses(outputs, temperature).mean())
+    }
+
+    /// The log losses at the temperature that fits best.
     pub fn least_log_losses(&self, outputs: &Matrix) -> RowValues {
         self.log_losses(outputs, self.temperature(outputs))
     }
 
-    /// The share, by weight, of all rows but those of the heaviest class: the error of who always names that
-    /// class.
-    pub fn guessing(&self) -> f64 {
+    /// For each row that is asked whether it is not of the most frequent class, and -log of the share of its own class: what
+    /// is known without a model.
+    pub fn baseline(&self) -> (RowValues, RowValues) {
+        let rows = self.as_they_are(self.values(std::iter::repeat(0.0)));
         let mut totals = vec![0.0; self.sample.classes()];
-        self.asked.class.iter().zip(&self.asked.weight).for_each(|(&c, w)| totals[c] += w);
-        let all: f64 = totals.iter().sum();
-        1.0 - totals.iter().copied().fold(0.0, f64::max) / all.max(f64::MIN_POSITIVE)
+        (self.asked.class.iter().zip(&rows.0)).for_each(|(&c, row)| totals[c] += row.weight);
+        let most = (0..totals.len()).fold(0, |m, c| if totals[c] > totals[m] { c } else { m });
+        let total = rows.total();
+        let of = |value: &dyn Fn(usize) -> f64| {
+            self.as_they_are(self.values(self.asked.class.iter().map(|&class| value(class))))
+        };
+        (
+            of(&|class| f64::from(u8::from(class != most))),
+            of(&|class| -(totals[class] / total).ln()),
+        )
+    }
+
+    /// Whether rows differ in weight, but for that of their class.
+    pub fn is_weighted(&self) -> bool {
+        let rows = self.as_they_are(self.values(std::iter::repeat(0.0)));
+        let each = |row: &RowValue| row.weight / row.copies;
+        rows.0.iter().any(|row| (each(row) / each(&rows.0[0]) - 1.0).abs() > 1e-9)
     }
 }
 
@@ -533,8 +569,8 @@ struct Asked {
     residual: f64,
 }
 
-/// Classes that have too few observations for two in each half. Groups may hold more of a class than can be told apart.
-pub(super) fn rare_classes(sample: &Sample<'_>) -> Vec<usize> {
+/// Classes that have too few observations for two in each half; none if rows belong to groups, which are not divided.
+pub(crate) fn rare_classes(sample: &Sample<'_>) -> Vec<usize> {
     let Dealt { class, copies, groups } = sample.dealt();
     if groups.is_some() {
         return Vec::new();
@@ -573,6 +609,12 @@ impl RowValues {
     /// Those of some of the rows.
     pub fn of(&self, rows: Range<usize>) -> Self {
         Self(self.0[rows].to_vec())
+    }
+
+    /// How many rows of equal weight would tell as much.
+    pub fn effective_rows(&self) -> f64 {
+        let squares: f64 = self.0.iter().map(|row| row.weight * row.weight / row.copies).sum();
+        self.total().powi(2) / squares
     }
 
     /// Their mean, by weight.

@@ -351,7 +351,7 @@ impl Division {
                 (order, t, fit, vec![train, valid], split.train, split.stop, problems)
             }
             Criterion::KFold(k) => {
-                let dealt = folds::k_folds(sample.dealt(), k, 0);
+                let dealt = folds::k_folds(sample.dealt(), k);
                 let problems = Problems::Folds(fold_pairs(sample, &dealt));
                 let folds = dealt.iter().map(|fold| sample.part(&fold.valid)).collect();
                 let seen = dealt.into_iter().next().unwrap_or_default().train;
@@ -359,7 +359,7 @@ impl Division {
             }
             Criterion::LeaveOneOut => {
                 let rows = all.of_pairs(classes);
-                let problems = Problems::LeaveOneOut(rows);
+                let problems = Problems::LeaveOneOut(rows, sample.shares());
                 ((0..n).collect(), n, all, Vec::new(), Part::default(), Part::default(), problems)
             }
         };
@@ -408,7 +408,7 @@ impl Division {
         // Of k folds the SVMs of the first.
         svms.truncate(pairs(sample.classes()).len());
         let trained = match problems {
-            Problems::LeaveOneOut(_) => TrainedOn::All { left_out: valid_outputs },
+            Problems::LeaveOneOut(..) => TrainedOn::All { left_out: valid_outputs },
             Problems::Folds(_) => TrainedOn::Part { seen: self.seen.clone() },
         };
         let support = svms.iter_mut().flat_map(|svm| &mut svm.support);

@@ -123,11 +123,11 @@ pub struct MeanFit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Honest {
-    /// Share of rows misclassified, by weight.
+    /// Share of rows misclassified, by their sample weights; class weights do not count.
     pub error: f64,
     /// Mean of -log p(class of the row), natural logarithm.
     pub log_loss: f64,
-    /// Error of who always names the class that is most frequent.
+    /// Error of always predicting the most frequent class.
     pub guessing: f64,
     /// Standard error of `error`.
     pub standard_error: f64,
@@ -136,15 +136,28 @@ pub struct Honest {
     /// Whether the rows were put aside, which is done with very many of them; else each half was asked about the other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub put_aside: bool,
+    /// Log loss of always predicting the frequencies of the classes.
+    #[serde(default)]
+    pub guessing_log_loss: f64,
+    /// Whether `log_loss` is below that by three standard errors of the difference.
+    #[serde(default)]
+    pub better_log_loss: bool,
+    /// Whether rows have sample weights that differ, so that all of this is weighted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub weighted: bool,
 }
 
 impl Honest {
-    /// Whether the error is no better than guessing, to within three standard errors: rows that validate each other err
-    /// together, and so such errors scatter more than those of as many independent rows.
+    /// Whether neither the error nor the log loss is better than what is known without a model, to within three standard
+    /// errors: rows that validate each other err together, and so such errors scatter more than those of as many independent
+    /// rows. Of a rare class often only the probabilities are better.
     pub fn is_no_better_than_guessing(&self) -> bool {
-        self.error > self.guessing - 3.0 * self.standard_error
+        self.error > self.guessing - SURE * self.standard_error && !self.better_log_loss
     }
 }
+
+/// So many standard errors make sure that a model is better than guessing.
+const SURE: f64 = 3.0;
 
 /// A member that was considered.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -511,55 +524,74 @@ enum CrossFitted {
 }
 
 impl Honest {
-    /// From outputs at rows that were put aside.
+    /// From outputs at rows that were put aside, with their weights and the factors of their classes in these.
     pub(crate) fn of_rows(
         outputs: &Matrix,
         class: &[usize],
         weight: &[f64],
-        classes: usize,
+        class_factors: &[f64],
     ) -> Self {
-        let values = vote(outputs, classes);
-        let total: f64 = weight.iter().sum();
-        let error = zero_one(&decide(&values), class, weight);
-        let rows = total * total / weight.iter().map(|w| w * w).sum::<f64>();
-        let log_loss = |temperature: f64| {
-            let p = calibrate::probabilities(&values, temperature, None);
-            let rows = class.iter().zip(weight).enumerate();
-            let losses = rows.map(|(i, (&class, w))| -w * p[(i, class)].max(1e-15).ln());
-            losses.sum::<f64>() / total
-        };
+        let values = vote(outputs, class_factors.len());
         let fitted = calibrate::temperature(&values, class, weight);
-        let gain = rows * (log_loss(LEAST_CERTAIN) - log_loss(fitted));
+        let log_losses = |temperature: f64, factors: Option<&[f64]>| -> Vec<f64> {
+            let p = calibrate::probabilities(&values, temperature, factors);
+            class.iter().enumerate().map(|(i, &c)| -p[(i, c)].max(1e-15).ln()).collect()
+        };
+        let mean = |values: &[f64], weight: &[f64]| {
+            let sum: f64 = values.iter().zip(weight).map(|(v, w)| v * w).sum();
+            sum / weight.iter().sum::<f64>()
+        };
+        let effective = |weight: &[f64]| {
+            weight.iter().sum::<f64>().powi(2) / weight.iter().map(|w| w * w).sum::<f64>()
+        };
+        let least = |temperature: f64| mean(&log_losses(temperature, None), weight);
+        let gain = effective(weight) * (least(LEAST_CERTAIN) - least(fitted));
         let temperature = if gain < LEAST_GAIN { LEAST_CERTAIN } else { fitted };
-        let mut of_class = vec![0.0; classes];
-        class.iter().zip(weight).for_each(|(&class, w)| of_class[class] += w);
+        // From here on rows count as they are.
+        let plain: Vec<f64> =
+            class.iter().zip(weight).map(|(&c, w)| w / class_factors[c]).collect();
+        let (rows, total) = (effective(&plain), plain.iter().sum::<f64>());
+        let mut share = vec![0.0; class_factors.len()];
+        class.iter().zip(&plain).for_each(|(&class, w)| share[class] += w / total);
+        let error = zero_one(&decide(&values), class, &plain);
+        let losses = log_losses(temperature, Some(class_factors));
+        let gained: Vec<f64> =
+            class.iter().zip(&losses).map(|(&c, l)| -share[c].ln() - l).collect();
+        let squares: Vec<f64> = gained.iter().map(|g| g * g).collect();
+        let gain = mean(&gained, &plain);
         Self {
             error,
-            log_loss: log_loss(temperature),
-            guessing: 1.0 - of_class.iter().copied().fold(0.0, f64::max) / total,
+            log_loss: mean(&losses, &plain),
+            guessing: 1.0 - share.iter().copied().fold(0.0, f64::max),
             standard_error: (error * (1.0 - error) / rows).sqrt(),
             temperature,
             put_aside: true,
+            guessing_log_loss: gain + mean(&losses, &plain),
+            better_log_loss: gain > SURE * (mean(&squares, &plain) / rows).sqrt(),
+            weighted: plain.iter().any(|w| (w / plain[0] - 1.0).abs() > 1e-9),
         }
     }
 
     /// From outputs at the rows that are asked.
     fn new(halves: &Halves<'_>, outputs: &Matrix) -> Self {
-        let error = halves.wrong(outputs).mean();
-        let rows = halves.effective_rows();
-        let loss = |temperature: f64| rows * halves.log_losses(outputs, temperature).mean();
         let fitted = halves.temperature(outputs);
-        let temperature = match loss(LEAST_CERTAIN) - loss(fitted) < LEAST_GAIN {
+        let temperature = match halves.gain(outputs, fitted) < LEAST_GAIN {
             true => LEAST_CERTAIN,
             false => fitted,
         };
+        let wrong = halves.as_they_are(halves.wrong(outputs));
+        let losses = halves.final_log_losses(outputs, temperature);
+        let (guessing, guessing_losses) = halves.baseline();
         Self {
-            error,
-            log_loss: halves.log_losses(outputs, temperature).mean(),
-            guessing: halves.guessing(),
-            standard_error: halves.standard_error(outputs),
+            error: wrong.mean(),
+            log_loss: losses.mean(),
+            guessing: guessing.mean(),
+            standard_error: halves.standard_error(&wrong),
             temperature,
             put_aside: false,
+            guessing_log_loss: guessing_losses.mean(),
+            better_log_loss: losses.below(&guessing_losses, SURE),
+            weighted: halves.is_weighted(),
         }
     }
 }

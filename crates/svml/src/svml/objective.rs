@@ -32,8 +32,9 @@ use crate::watch::Instant;
 pub enum Problems {
     /// SVMs trained on one part and validated on another: hold-out, and k folds one after the other.
     Folds(Vec<PairFold>),
-    /// SVMs trained on all rows and validated on each of them left out.
-    LeaveOneOut(Vec<PairRows>),
+    /// SVMs trained on all rows and validated on each observation left out; with them the share of the weight of each row
+    /// that one of its observations has.
+    LeaveOneOut(Vec<PairRows>, Vec<f64>),
 }
 
 impl Problems {
@@ -46,7 +47,9 @@ impl Problems {
     ) -> Result<Evaluation> {
         match self {
             Self::Folds(pairs) => validate_pairs(gram, pairs, cost, loss, starts),
-            Self::LeaveOneOut(rows) => leave_one_out(gram, rows, cost, loss, starts),
+            Self::LeaveOneOut(rows, share) => {
+                leave_one_out(gram, (rows, share), cost, loss, starts)
+            }
         }
     }
 
@@ -55,7 +58,7 @@ impl Problems {
     fn at_once(&self, n: usize, memory: u64) -> usize {
         let (rows, matrices) = match self {
             Self::Folds(folds) => (folds.iter().map(|fold| fold.train.index.len()).max(), 1),
-            Self::LeaveOneOut(rows) => (rows.iter().map(|rows| rows.index.len()).max(), 4),
+            Self::LeaveOneOut(rows, _) => (rows.iter().map(|rows| rows.index.len()).max(), 4),
         };
         let square = |rows: usize| 8 * (rows as u64).pow(2);
         let left = memory.saturating_sub(square(n));
@@ -73,7 +76,9 @@ impl Problems {
                 let key = key.text("folds").places(&[pairs.len()]);
                 pairs.iter().fold(key, |key, pair| rows(rows(key, &pair.train), &pair.valid))
             }
-            Self::LeaveOneOut(all) => all.iter().fold(key.text("left out"), rows),
+            Self::LeaveOneOut(all, share) => {
+                all.iter().fold(key.text("left out").numbers(share), rows)
+            }
         }
     }
 
@@ -81,7 +86,7 @@ impl Problems {
     pub fn count(&self) -> usize {
         match self {
             Self::Folds(pairs) => pairs.len(),
-            Self::LeaveOneOut(rows) => rows.len(),
+            Self::LeaveOneOut(rows, _) => rows.len(),
         }
     }
 
@@ -90,7 +95,7 @@ impl Problems {
         let errors = Some(self.errors(&evaluation));
         let valid_outputs = match self {
             Self::Folds(_) => Vec::new(),
-            Self::LeaveOneOut(_) => evaluation.valid_outputs,
+            Self::LeaveOneOut(..) => evaluation.valid_outputs,
         };
         Evaluation { errors, train_outputs: Vec::new(), valid_outputs, ..evaluation }
     }
@@ -112,7 +117,7 @@ impl Problems {
         };
         let (train, valid): (Vec<&PairRows>, Vec<&PairRows>) = match self {
             Self::Folds(pairs) => pairs.iter().map(|pair| (&pair.train, &pair.valid)).unzip(),
-            Self::LeaveOneOut(rows) => rows.iter().map(|rows| (rows, rows)).unzip(),
+            Self::LeaveOneOut(rows, _) => rows.iter().map(|rows| (rows, rows)).unzip(),
         };
         (share(&evaluation.train_outputs, &train), share(&evaluation.valid_outputs, &valid))
     }
@@ -557,7 +562,7 @@ mod tests {
         assert_eq!([all + 2 * each, all + 7 * each].map(at_once), [2, 7]);
         let y = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
         let rows = pair_rows(&[0, 1, 2, 3, 4, 5], &y, &[1.0; 6]);
-        let left_out = Problems::LeaveOneOut(vec![rows.clone(), rows.clone(), rows]);
+        let left_out = Problems::LeaveOneOut(vec![rows.clone(), rows.clone(), rows], Vec::new());
         assert_eq!(left_out.count(), 3);
         let at_once = |memory: u64| left_out.at_once(8, memory);
         assert_eq!([all + 8 * each - 1, all + 8 * each, all + 12 * each].map(at_once), [1, 2, 3]);
@@ -583,7 +588,7 @@ mod tests {
         assert_eq!(two_folds().errors(&of_folds), (1.0 / 12.0, 4.0 / 8.0));
         let y = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
         let rows = pair_rows(&[0, 1, 2, 3, 4, 5], &y, &[1.0, 2.0, 1.0, 1.0, 1.0, 2.0]);
-        let left_out = Problems::LeaveOneOut(vec![rows]);
+        let left_out = Problems::LeaveOneOut(vec![rows], vec![1.0; 8]);
         let measured = left_out.measured(evaluation(vec![right], vec![one_wrong]));
         assert_eq!(left_out.errors(&measured), (0.0, 0.25));
     }
