@@ -756,7 +756,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         found = [text + way_out if text == identifiers else text for text in self.warnings_]
         if found:
             more = f"; and {len(found) - SHOWN} more, in warnings_" if len(found) > SHOWN else ""
-            warnings.warn("; ".join(found[:SHOWN]) + more, UserWarning, stacklevel=3)
+            said = "; ".join(map(_frames.on_one_line, found[:SHOWN]))
+            warnings.warn(said + more, UserWarning, stacklevel=3)
         if self.stop_reason_ == "iterations":
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={self.max_iter} steps; raise max_iter or tol",

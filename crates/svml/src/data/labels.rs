@@ -1,6 +1,6 @@
 //! Class labels: which texts are the same class, in which order the classes stand, which class each row has.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Labels as class numbers.
 pub(super) struct Labels {
@@ -45,25 +45,36 @@ pub(super) fn of_table(label: &str, numeric: bool) -> String {
 /// Gives each class a number. Labels that are written differently are different classes: 007 is not 7. The labels are
 /// iterated over several times, so that they need not be stored.
 pub(super) fn encode<'a>(labels: impl Iterator<Item = &'a str> + Clone) -> Labels {
-    let distinct: BTreeSet<&str> = labels.clone().collect();
-    let mut classes: Vec<&str> = distinct.into_iter().collect();
-    let values: Option<Vec<f64>> = classes.iter().map(|label| number(label)).collect();
-    if values.is_some() {
-        // Texts of the same value stay in the order of their bytes.
-        classes.sort_by(|a, b| number(a).unwrap_or(0.0).total_cmp(&number(b).unwrap_or(0.0)));
-    }
-    let place: HashMap<&str, usize> = classes.iter().enumerate().map(|(k, c)| (*c, k)).collect();
-    Labels {
-        y: labels.map(|label| place.get(label).copied().unwrap_or_default()).collect(),
-        numeric: values.is_some() && classes.iter().all(|class| by_value(class) == **class),
-        classes: classes.into_iter().map(str::to_owned).collect(),
-    }
+    encode_by(labels, str::to_owned)
 }
 
 /// [`encode`] for labels that are numbers: equal ones are one class.
 pub(super) fn encode_numbers<'a>(labels: impl Iterator<Item = &'a str> + Clone) -> Labels {
-    let names: Vec<String> = labels.map(by_value).collect();
-    encode(names.iter().map(String::as_str))
+    encode_by(labels, by_value)
+}
+
+fn encode_by<'a>(
+    labels: impl Iterator<Item = &'a str> + Clone,
+    name: impl Fn(&str) -> String,
+) -> Labels {
+    let written: HashSet<&str> = labels.clone().collect();
+    let names: BTreeSet<String> = written.iter().map(|label| name(label)).collect();
+    let values: Option<Vec<f64>> = names.iter().map(|name| number(name)).collect();
+    let numbers = values.is_some();
+    let mut classes: Vec<(f64, String)> =
+        values.unwrap_or_else(|| vec![0.0; names.len()]).into_iter().zip(names).collect();
+    // Names of the same value stay in the order of their bytes.
+    classes.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let classes: Vec<String> = classes.into_iter().map(|(_, name)| name).collect();
+    let of_name: HashMap<&String, usize> = classes.iter().zip(0..).collect();
+    let place: HashMap<&str, usize> = (written.into_iter())
+        .map(|label| (label, of_name.get(&name(label)).copied().unwrap_or_default()))
+        .collect();
+    Labels {
+        y: labels.map(|label| place.get(label).copied().unwrap_or_default()).collect(),
+        numeric: numbers && classes.iter().all(|class| by_value(class) == *class),
+        classes,
+    }
 }
 
 #[cfg(test)]
