@@ -526,7 +526,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """The rows as numbers, their classes and, for a table with texts, how its columns became numbers."""
         X = _frames.as_table(_frames.dense(X))
         text = self._text_columns(X)
-        if text and isinstance(X, list):
+        if text and isinstance(X, (list, tuple)):
             X = np.asarray(X)
         by_column = bool(text) or _frames.has_texts(X)
         identifiers = self.categories == "auto" and _frames.library_of(X) and not by_column
@@ -577,8 +577,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not given:
             return []
         names = _frames.names_of(X) or []
-        shape = np.shape(X) if isinstance(X, list) else X.shape
-        width = shape[1] if len(shape) == 2 else 0
+        shape: tuple[int, ...] = np.shape(X) if isinstance(X, (list, tuple)) else X.shape
+        width = shape[-1] if len(shape) == 2 else 0
         for column in given:
             if column not in names if isinstance(column, str) else not 0 <= column < width:
                 known = ", ".join(map(repr, names[:SHOWN])) if names else "none of them has a name"

