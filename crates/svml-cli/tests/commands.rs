@@ -655,13 +655,9 @@ fn one_junk_cell_is_pointed_out() {
     let expected = "svml: t.csv: line 32: column a: '12o' is not a number, but 39 of the 40 values of the column are; correct it; or \
                     treat such values as missing (--missing impute); or, if the column is text on purpose, name it with --text\n";
     assert_eq!(run.err, expected);
-    for command in ["train", "compare"] {
-        let args = [
-            &[command, "t.csv", "--missing", "impute", "--form", "sphere"],
-            if command == "train" { &["-o", "m"][..] } else { &["--splits", "2"] },
-        ]
-        .concat();
-        let run = sandbox.svml(&args).code(0);
+    let impute = ["--missing", "impute", "--form", "sphere"];
+    for args in [["compare", "t.csv", "--splits", "2"], ["train", "t.csv", "-o", "m"]] {
+        let run = sandbox.svml(&[args, impute].concat()).code(0);
         let expected = "warning: column a: 1 of its 40 cells is not a number and was imputed, the first being '12o' in line 32\n";
         assert_eq!(run.err.matches(expected).count(), 1, "{}", run.err);
     }
@@ -702,7 +698,7 @@ fn headers_of_numbers_are_found_or_given() {
         (&["--header"], true, false),
         (&["--no-header"], false, false),
     ] {
-        let args = [&["train", "t.csv", "-o", "m", "--form", "sphere"], options].concat();
+        let args = [&["train", "t.csv", "-o", "m", "--form", "sphere"][..], options].concat();
         let err = sandbox.svml(&args).code(0).err;
         assert_eq!(err.contains("40 rows"), named, "{err}");
         assert_eq!(err.contains(note), noted, "{err}");
