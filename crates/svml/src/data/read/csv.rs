@@ -477,7 +477,7 @@ mod tests {
             read(&text, &dropped).unwrap();
         }
         // One in ten is not enough to tell.
-        assert!(matches!(read(&with_odd_cell(10, "x"), &ReadOptions::default()), Ok(_)));
+        assert!(read(&with_odd_cell(10, "x"), &ReadOptions::default()).is_ok());
     }
 
     /// A column of numbers that is text on purpose.
