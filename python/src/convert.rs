@@ -68,6 +68,9 @@ fn in_python(remedy: Remedy) -> String {
         Remedy::AcceptNewCategories => {
             "correct it, or fit with categories=\"onehot\" or missing=\"impute\", which accept new categories"
         }
+        Remedy::SayText => {
+            "correct it; or treat such values as missing (missing=\"impute\"); or, if the column is text on purpose, name it in text=[...]"
+        }
         Remedy::UseCodes => "fit with categories=\"codes\"",
         Remedy::UseIdentifiers => "fit with categories=\"codes\" to use such columns anyway",
         Remedy::RaiseMemoryLimit => {

@@ -665,12 +665,6 @@ impl Model {
         self.inner.classes().to_vec()
     }
 
-    /// Whether the classes are numbers.
-    #[getter]
-    fn numeric(&self) -> bool {
-        self.inner.schema().target().numeric
-    }
-
     /// How the columns of a table become features.
     #[getter]
     fn schema(&self, py: Python<'_>) -> Schema {

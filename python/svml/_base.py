@@ -78,6 +78,9 @@ TELLS_CATEGORIES = parse_version(sklearn.__version__) >= parse_version("1.7.2")
 # What `export` writes, by the ending of the file.
 ENDINGS = {".onnx": "onnx", ".c": "c", ".js": "js", ".mjs": "js", ".model": "libsvm"}
 
+# A label that is a number; 007 is not.
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e-?[0-9]+)?")
+
 # Where to compute.
 DEVICE = re.compile("auto|cpu|cuda(:[0-9]{1,9})?")
 
@@ -112,7 +115,12 @@ PARAMETERS = """
         dates written as text, and, in a data frame with column names, row numbers. A warning lists these columns.
     missing : {"refuse", "impute"}, default="refuse"
         How to handle missing values (NaN, None, ``pandas.NA``, and strings such as "?" or "NA"): "refuse" raises an error;
-        "impute" fills in the mean of a numeric column and the most frequent level of a categorical one.""" + WATCHING
+        "impute" fills in the mean of a numeric column and the most frequent level of a categorical one. If more than nine in
+        ten values of a column are numbers and some are strings, "refuse" raises an error that names the first of these, and
+        "impute" treats them as missing, with a warning.
+    text : list of str or int, default=None
+        Columns, by name or by position from 0, that hold text even if all or nearly all of their values are numbers, such as
+        postal codes.""" + WATCHING
 
 ATTRIBUTES = """
     encoded_feature_names_ : ndarray of shape (n_features,)
@@ -173,6 +181,17 @@ def label_of(value: Any) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
+def values_of(labels: Sequence[str]) -> NDArray[Any]:
+    """The labels of a model file: numbers if all of them are written as numbers and in ascending order, otherwise texts."""
+    if all(NUMBER.fullmatch(label) for label in labels):
+        values: list[Any] = [int(label) if label.lstrip("-").isdigit() else float(label) for label in labels]
+        array = np.array(values)
+        # Integers beyond those of numpy stay texts.
+        if array.dtype.kind in "iuf" and array.tolist() == values and all(a < b for a, b in zip(values, values[1:])):
+            return array
+    return np.array(labels)
+
+
 def distance(components: Floats, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
     """The distance of two rows under a map, or its square."""
     mapped = components @ (np.asarray(u, dtype=np.float64) - np.asarray(v, dtype=np.float64))
@@ -195,6 +214,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     callbacks: Callbacks
     categories: str
     missing: str
+    text: Sequence[str | int] | None
     # Whether the model was read from a file.
     _from_file: bool = False
 
@@ -224,6 +244,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with self._whole_or_not():
             self._check_reading()
             self._check_verbose()
+            if np.ma.is_masked(y):
+                raise ValueError("y has masked entries, which are missing classes; leave out these rows")
             X, y, schema = self._training_rows(X, y)
             check_classification_targets(y)
             weights = self._check_weights(X, sample_weight)
@@ -480,6 +502,13 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Warnings about the data or the fit."""
         return list(self._fitted().report["warnings"])
 
+    def _labels_of(self, y: ArrayLike) -> list[str]:
+        """Labels as the model file has them; those that are no classes as texts."""
+        # A file may have 1.0 for the class 1.
+        known = zip(self.classes_.tolist(), self._fitted().classes) if self._from_file else []
+        names = {label_of(value): name for value, name in known}
+        return [names.get(label_of(value), label_of(value)) for value in np.asarray(y).tolist()]
+
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
@@ -496,8 +525,12 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _training_rows(self, X: Any, y: Any) -> tuple[Rows, NDArray[Any], _core.Schema | None]:
         """The rows as numbers, their classes and, for a table with texts, how its columns became numbers."""
         X = _frames.as_table(_frames.dense(X))
-        identifiers = self.categories == "auto" and _frames.library_of(X) and not _frames.has_texts(X)
-        if not _frames.has_texts(X) and not (identifiers and _frames.has_row_numbers(X)):
+        text = self._text_columns(X)
+        if text and isinstance(X, (list, tuple)):
+            X = np.asarray(X)
+        by_column = bool(text) or _frames.has_texts(X)
+        identifiers = self.categories == "auto" and _frames.library_of(X) and not by_column
+        if not by_column and not (identifiers and _frames.has_row_numbers(X)):
             finite = "allow-nan" if self.missing == "impute" else True
             X, y = validate_data(self, X, y, dtype=KEPT, ensure_min_samples=2, ensure_all_finite=finite)
             return X, y, None
@@ -508,26 +541,49 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         validate_data(self, X, y, skip_check_array=True)
         check_consistent_length(X, y)
         self._check_rows(X, 2)
-        columns = _frames.columns_of(X)
+        columns = _frames.columns_of(X, text=text)
         schema = self._schema_of(_core.Summary(columns), target, stacklevel=4)
         return schema.encode(columns, self._threads()), y, schema
 
     def _schema_of(self, summary: _core.Summary, target: Any, stacklevel: int) -> _core.Schema:
         """How the columns of a table become numbers; `target` is the name of its classes, if it is a text."""
-        for name, count, others, text in summary.mistyped:
-            warnings.warn(
-                f"column {name} was read as text because {others} of its {count + others} values "
-                f"{'is not a number' if others == 1 else 'are not numbers'}, such as {text!r}; if the column should be "
-                "numeric, correct such values or replace them with None",
-                UserWarning,
-                stacklevel=stacklevel,
-            )
-        return _core.Schema(
+        schema = _core.Schema(
             summary,
             target=target if isinstance(target, str) and target.strip() else "class",
             categories=self.categories,
             missing=self.missing,
         )
+        kinds = dict(zip(schema.names, schema.kinds))
+        for name, count, others, text in summary.mistyped:
+            found = f"{others} of its {count + others} values {'is not a number' if others == 1 else 'are not numbers'}"
+            if kinds[name] == "number":
+                said = f"column {name}: {found}, such as {text!r}, and {'was' if others == 1 else 'were'} imputed"
+            else:
+                said = (
+                    f"column {name} was read as text because {found}, such as {text!r}; if the column should be numeric, "
+                    "correct such values or replace them with None"
+                )
+            warnings.warn(_frames.on_one_line(said), UserWarning, stacklevel=stacklevel)
+        return schema
+
+    def _text_columns(self, X: Any) -> list[int]:
+        """The places of the columns that are said to hold text."""
+        given: Any = [] if self.text is None else self.text
+        whole = isinstance(given, (list, tuple)) and all(
+            isinstance(column, (str, numbers.Integral)) and not isinstance(column, bool) for column in given
+        )
+        if not whole:
+            raise self._invalid("text", "a list of names and positions of columns, or None", given)
+        if not given:
+            return []
+        names = _frames.names_of(X) or []
+        shape: tuple[int, ...] = np.shape(X) if isinstance(X, (list, tuple)) else X.shape
+        width = shape[-1] if len(shape) == 2 else 0
+        for column in given:
+            if column not in names if isinstance(column, str) else not 0 <= column < width:
+                known = ", ".join(map(repr, names[:SHOWN])) if names else "none of them has a name"
+                raise self._invalid("text", f"a list of columns of X, by name ({known}, ...) or by position", column)
+        return [names.index(column) if isinstance(column, str) else int(column) for column in given]
 
     def _rows(self, X: Any) -> Rows:
         """New rows as the numbers that the model takes; a warning says what is unusual about those of a table."""
@@ -700,7 +756,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         found = [text + way_out if text == identifiers else text for text in self.warnings_]
         if found:
             more = f"; and {len(found) - SHOWN} more, in warnings_" if len(found) > SHOWN else ""
-            warnings.warn("; ".join(found[:SHOWN]) + more, UserWarning, stacklevel=3)
+            said = "; ".join(map(_frames.on_one_line, found[:SHOWN]))
+            warnings.warn(said + more, UserWarning, stacklevel=3)
         if self.stop_reason_ == "iterations":
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={self.max_iter} steps; raise max_iter or tol",
@@ -794,11 +851,7 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         estimator.n_features_in_ = len(schema.names)
         if schema.named:
             estimator.feature_names_in_ = np.array(schema.names, dtype=object)
-        labels: list[Any] = model.classes
-        if model.numeric:
-            values = [float(label) for label in labels]
-            labels = [int(v) for v in values] if all(v.is_integer() for v in values) else values
-        estimator.classes_ = np.array(labels)
+        estimator.classes_ = values_of(model.classes)
         params = learner_in(model).get(cls._learner(), {})
         estimator.set_params(**estimator._from_library(params))
         if model.imputes:

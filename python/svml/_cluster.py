@@ -68,7 +68,9 @@ class Reading:
 
     version: str
     columns: int
+    # Whether columns may hold texts, and the places of those that hold text in any case.
     texts: bool
+    text: tuple[int, ...]
     allow_nan: bool
 
 
@@ -187,12 +189,12 @@ class in_partition:
             raise kind(f"in partition {self.place}: {error}") from error
 
 
-def look(table: Table, place: int, texts: bool) -> Seen:
+def look(table: Table, place: int, reading: Reading) -> Seen:
     """What is known of a partition."""
     labels, places = np.unique(table.y, return_inverse=True)
     weights = np.bincount(places.ravel(), weights=table.weights, minlength=len(labels)).astype(np.float64)
     with in_partition(place):
-        summary = _core.Summary(_frames.columns_of(table.x)) if texts else None
+        summary = _core.Summary(_frames.columns_of(table.x, text=reading.text)) if reading.texts else None
     return Seen((len(table.y),), labels[:MOST_LABELS], weights[:MOST_LABELS], summary)
 
 
@@ -379,7 +381,7 @@ class Rows:
         ]
         self.tables = self.client.compute(tables)
         graph: dict[str, Any] = {
-            f"svml-look-{self.token}-{place}": (look, table, place, reading.texts)
+            f"svml-look-{self.token}-{place}": (look, table, place, reading)
             for place, table in enumerate(self.tables)
         }
         return self._result(self._added(graph, list(graph), look_together, "look"))

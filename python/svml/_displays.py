@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from svml._base import Estimator, Rows, label_of
+from svml._base import Estimator, Rows
 
 COLOURS = [
     *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"),
@@ -63,8 +63,8 @@ def _checked(estimator: Any) -> Any:
     return estimator
 
 
-def _labels(y: Any, rows: Rows) -> list[str]:
-    labels = [label_of(value) for value in np.asarray(y).tolist()]
+def _labels(estimator: Estimator, y: Any, rows: Rows) -> list[str]:
+    labels = estimator._labels_of(y)
     if len(labels) != len(rows):
         raise ValueError(f"{len(labels)} labels were given for {len(rows)} rows")
     return labels
@@ -182,7 +182,7 @@ class MapDisplay:
             The map.
         """
         rows = _checked(estimator)._rows(X)
-        labels = None if y is None else _labels(y, rows)
+        labels = None if y is None else _labels(estimator, y, rows)
         return cls(estimator._model.map(rows, labels, directions, estimator._threads())).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> MapDisplay:
@@ -760,8 +760,8 @@ class ReliabilityDisplay:
 def _asked(estimator: Any, X: Any, y: Any, pos_label: Any) -> tuple[Rows, list[str], str | None, int]:
     """Rows, labels, the class that is asked for and threads."""
     rows = _checked(estimator)._rows(X)
-    label = None if pos_label is None else label_of(np.asarray(pos_label).item())
-    return rows, _labels(y, rows), label, estimator._threads()
+    label = None if pos_label is None else estimator._labels_of([pos_label])[0]
+    return rows, _labels(estimator, y, rows), label, estimator._threads()
 
 
 def _worst(curves: list[dict[str, Any]], measure: str) -> tuple[list[dict[str, Any]], str]:

@@ -63,14 +63,27 @@ def dense(X: Any) -> Any:
     return X.tocsr().toarray() if X.ndim == 2 else X.toarray()
 
 
+def on_one_line(text: str) -> str:
+    """A text without line ends and other characters that a terminal would obey."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def as_table(X: Any) -> Any:
-    """Lists of rows as an array, if they hold texts; anything else as it is."""
+    """Lists of rows as an array, if they hold texts, and masked entries as missing values; anything else as it is."""
+    if isinstance(X, np.ma.MaskedArray):
+        # Whole numbers have no missing value.
+        X = X.astype(X.dtype if X.dtype.kind in "fc" else np.float64) if X.dtype.kind in "biufc" else X.astype(object)
+        X = X.filled(None if X.dtype.kind == "O" else np.nan)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        _refuse("x1", str(X.dtype))
     if not isinstance(X, (list, tuple)):
         return X
     try:
         array = np.asarray(X)
     except ValueError:
         return X
+    if array.dtype.kind in "mM":
+        _refuse("x1", str(array.dtype))
     # In an array of texts, numbers have become texts, and None has, too.
     return np.asarray(X, dtype=object) if array.dtype.kind in "OU" and array.ndim == 2 else X
 
@@ -102,7 +115,7 @@ def has_row_numbers(X: Any) -> bool:
     return False
 
 
-def columns_of(X: Any, only: Collection[str] | None = None) -> list[Column]:
+def columns_of(X: Any, only: Collection[str] | None = None, text: Collection[int] = ()) -> list[Column]:
     """The columns of a frame, or of an array of two dimensions.
 
     Parameters
@@ -111,6 +124,8 @@ def columns_of(X: Any, only: Collection[str] | None = None) -> list[Column]:
         The table. Columns of an array, and of a frame whose names are not all texts, have None for a name.
     only : collection of str, default=None
         Names of the columns that are wanted, of a frame that has names; None: all of them.
+    text : collection of int, default=()
+        Places of columns that are categories even if all of their values are numbers.
 
     Returns
     -------
@@ -119,14 +134,22 @@ def columns_of(X: Any, only: Collection[str] | None = None) -> list[Column]:
     """
     library, names = library_of(X), names_of(X)
     if library is None:
-        return [_array_column(X[:, k], k) for k in range(X.shape[1])]
+        columns = [_array_column(X[:, k], k) for k in range(X.shape[1])]
+        return [_as_text(c, X[:, k].tolist(), f"x{k + 1}") if k in text else c for k, c in enumerate(columns)]
     read = _pandas_column if library == "pandas" else _polars_column
     found: list[Column] = []
     for k, label in enumerate(X.columns):
         if names is None or only is None or label.strip() in only:
             column = X.iloc[:, k] if library == "pandas" else X.to_series(k)
-            found.append(read(None if names is None else label, label, column))
+            own = read(None if names is None else label, label, column)
+            found.append(_as_text(own, column.to_list(), label) if k in text else own)
     return found
+
+
+def _as_text(column: Column, values: Sequence[Any], label: Any) -> Column:
+    """A column as one of categories."""
+    codes, texts = (column[1], column[2]) if len(column) > 2 else _coded(values, label)
+    return column[0], codes, texts, True
 
 
 def _array_column(values: NDArray[Any], place: int) -> Column:

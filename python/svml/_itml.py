@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,7 @@ class ITML(Estimator):
         random_state: int | np.random.RandomState | None = 0,
         categories: str = "auto",
         missing: str = "refuse",
+        text: Sequence[str | int] | None = None,
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -98,6 +99,7 @@ class ITML(Estimator):
         self.random_state = random_state
         self.categories = categories
         self.missing = missing
+        self.text = text
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose
@@ -163,6 +165,7 @@ class PairsITML(Estimator):
     # Pairs are numbers.
     categories = "auto"
     missing = "refuse"
+    text = None
 
     def __init__(
         self,

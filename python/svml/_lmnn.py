@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,7 @@ class LMNN(Estimator):
         random_state: int | np.random.RandomState | None = None,
         categories: str = "auto",
         missing: str = "refuse",
+        text: Sequence[str | int] | None = None,
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -104,6 +105,7 @@ class LMNN(Estimator):
         self.random_state = random_state
         self.categories = categories
         self.missing = missing
+        self.text = text
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -68,6 +70,7 @@ class NCA(Estimator):
         random_state: int | np.random.RandomState | None = None,
         categories: str = "auto",
         missing: str = "refuse",
+        text: Sequence[str | int] | None = None,
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -82,6 +85,7 @@ class NCA(Estimator):
         self.random_state = random_state
         self.categories = categories
         self.missing = missing
+        self.text = text
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose

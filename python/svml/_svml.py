@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike, fsdecode
 from typing import Any
 
@@ -208,6 +208,7 @@ class SVML(Estimator):
         checkpoint: str | PathLike[str] | None = None,
         categories: str = "auto",
         missing: str = "refuse",
+        text: Sequence[str | int] | None = None,
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -237,6 +238,7 @@ class SVML(Estimator):
         self.checkpoint = checkpoint
         self.categories = categories
         self.missing = missing
+        self.text = text
         self.time_limit = time_limit
         self.callbacks = callbacks
         self.verbose = verbose
@@ -332,7 +334,7 @@ class SVML(Estimator):
         if weights == "none":
             ours["class_weight"] = None
         if isinstance(weights, dict):
-            by_label = {label_of(label): label for label in self.classes_.tolist()}
+            by_label = dict(zip(self._fitted().classes, self.classes_.tolist()))
             ours["class_weight"] = {by_label[k]: v for k, v in weights["given"].items()}
         return ours
 
@@ -614,7 +616,7 @@ class SVMLClassifier(ClassifierMixin, SVML):
             The self-contained page; it loads nothing.
         """
         X = self._rows(X)
-        labels = [label_of(value) for value in np.asarray(y).tolist()]
+        labels = self._labels_of(y)
         heading = title if title is not None else f"{type(self).__name__} on {len(labels)} rows"
         html = self._model.page(X, labels, heading, self._threads(), self._device(len(X)))
         if path is not None:

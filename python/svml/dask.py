@@ -127,6 +127,7 @@ class SVMLClassifier(svml.SVMLClassifier):
         memory_limit: int | None = None,
         categories: str = "auto",
         missing: str = "refuse",
+        text: Sequence[str | int] | None = None,
         time_limit: float | None = None,
         callbacks: Callbacks = None,
         verbose: int = 0,
@@ -157,6 +158,7 @@ class SVMLClassifier(svml.SVMLClassifier):
             memory_limit=memory_limit,
             categories=categories,
             missing=missing,
+            text=text,
             time_limit=time_limit,
             callbacks=callbacks,
             verbose=verbose,
@@ -203,12 +205,14 @@ class SVMLClassifier(svml.SVMLClassifier):
         watched = Watched(_core.Flag(), None if limit is None else started + limit)
         meta = X._meta if _is_frame(X) else np.empty((0, X.shape[1]), X.dtype)
         validate_data(self, meta, skip_check_array=True)
-        texts = _frames.has_texts(meta)
+        _frames.as_table(meta)
+        text = tuple(self._text_columns(meta))
+        texts = bool(text) or _frames.has_texts(meta)
         client = client_of(self.client)
         with Rows(client, watched, self.memory_limit, self.n_jobs) as rows:
             try:
                 rows.check_workers()
-                reading = Reading(svml.__version__, X.shape[1], texts, self.missing == "impute")
+                reading = Reading(svml.__version__, X.shape[1], texts, text, self.missing == "impute")
                 seen = rows.read(list(_partitions(X, y, sample_weight, client)), reading)
                 classes = self._classes_of(seen)
                 schema = self._schema_of(seen.summary, getattr(y, "name", None), 3) if seen.summary else None

@@ -135,10 +135,89 @@ def test_objects_that_are_numbers_are_numbers():
 
 def test_a_slip_in_a_column_of_numbers_is_named():
     X = pd.DataFrame({"age": [*range(20, 58), "oops", None], "size": [k * k % 31 for k in range(40)]})
-    with pytest.warns(
-        UserWarning, match="column age was read as text because 1 of its 39 values is not a number, such as 'oops'"
-    ):
-        SVMLClassifier(max_iter=2, missing="impute").fit(X, [0, 1] * 20)
+    y = [0, 1] * 20
+    few = X.assign(**{"age": [*range(20, 54), *["oops"] * 5, None]})
+    with pytest.warns(UserWarning, match="^column age was read as text because 5 of its 39 values are not numbers"):
+        SVMLClassifier(max_iter=2, missing="impute").fit(few, y)
+    # A single one is refused or imputed, wherever it is.
+    cases = (X, "age"), (pl.from_pandas(X.astype({"age": str})), "age"), (X.to_numpy(), "x1"), (X.to_numpy().tolist(), "x1")
+    for table, name in cases:
+        with pytest.raises(ValueError, match=rf"^row 39, column {name}: 'oops' is not a number, but 38 of the 39") as error:
+            SVMLClassifier(max_iter=2).fit(table, y)
+        assert "missing=\"impute\"" in str(error.value) and "text=[...]" in str(error.value)
+        with pytest.warns(UserWarning, match=f"^column {name}: 1 of its 39 values is not a number, such as 'oops', and was"):
+            model = SVMLClassifier(max_iter=2, missing="impute").fit(table, y)
+        assert model._model.schema.kinds == ["number", "number"]
+        with pytest.warns(UserWarning, match=f"{name}: 1 row has a value that is not a number, such as 'oops'"):
+            assert len(model.predict(table)) == 40
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_text_on_purpose(library):
+    X = library({"zip": [k % 3 for k in range(60)], "size": [k * k % 31 for k in range(60)]})
+    y = [k % 3 == 1 for k in range(60)]
+    for table, text in (X, ["zip"]), (X, [0]), (X.to_numpy(), (0,)), (X.to_numpy().tolist(), [0]):
+        model = SVMLClassifier(form="diagonal", text=text).fit(table, y)
+        assert model._model.schema.kinds == ["onehot", "number"]
+        assert model.predict(table).tolist() == y
+    for text, value in ["zip", "'zip'"], [["nip"], "'nip'"], [[2], "2"], [[True], "True"]:
+        with pytest.raises(ValueError, match=f"The 'text' parameter .*Got .*{value}"):
+            SVMLClassifier(text=text).fit(X, y)
+
+
+def test_dates_and_masks_in_arrays():
+    rng = np.random.RandomState(0)
+    X = rng.randn(60, 2)
+    y = (X[:, 0] > 0).astype(int)
+    dates = np.datetime64("2026-01-01") + rng.randint(0, 99, (60, 2))
+    masked = np.ma.array(X, mask=np.zeros_like(X, bool))
+    whole = SVMLClassifier(form="sphere").fit(X, y)
+    for table in dates, dates - dates[0], dates.tolist():
+        with pytest.raises((ValueError, TypeError), match="years or days since a date"):
+            SVMLClassifier().fit(table, y)
+        with pytest.raises((ValueError, TypeError), match="years or days since a date"):
+            whole.predict(table)
+    np.testing.assert_array_equal(whole.predict(masked), whole.predict(X))
+    masked[3, 1] = np.ma.masked
+    gap = X.copy()
+    gap[3, 1] = np.nan
+    for table in masked, (10 * masked).astype(int), masked.astype(object):
+        with pytest.raises(ValueError, match="NaN|value is missing"):
+            SVMLClassifier().fit(table, y)
+        with pytest.raises(ValueError, match="NaN|not a number|value is missing"):
+            whole.predict(table)
+    imputing = SVMLClassifier(form="sphere", missing="impute")
+    expected = imputing.fit(gap, y).decision_function(gap)
+    np.testing.assert_array_equal(imputing.fit(masked, y).decision_function(masked), expected)
+    with pytest.raises(ValueError, match="y has masked entries"):
+        SVMLClassifier().fit(X, np.ma.array(y, mask=y == 1))
+
+
+@pytest.mark.parametrize(
+    "classes", [[2**53, 2**53 + 1], [-1, 1], ["007", "7"], ["1.0", "x"], [2**63, 2**64 - 1], ["10", "9"]]
+)
+def test_classes_come_back_from_a_file(classes, tmp_path):
+    X = np.arange(60.0).reshape(30, 2) % 7
+    y = np.array(classes)[(X[:, 0] > 3).astype(int)]
+    model = SVMLClassifier(form="sphere").fit(X, y)
+    model.save(tmp_path / "m")
+    again = svml.load(tmp_path / "m")
+    assert again.classes_.tolist() == model.classes_.tolist()
+    assert again.classes_.dtype.kind == model.classes_.dtype.kind
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@needs_command
+def test_classes_of_a_file_are_texts(tmp_path):
+    rows = [f"{k % 7},{k * k % 11},{{}}" for k in range(40)]
+    for names, classes in (["1.0", "2.0"], [1.0, 2.0]), (["007", "7"], ["007", "7"]):
+        (tmp_path / "t.csv").write_text("\n".join(["a,b,class", *(r.format(names[k % 7 < 3]) for k, r in enumerate(rows))]))
+        run("train", tmp_path / "t.csv", "-o", tmp_path / "m", "--form", "sphere")
+        model = svml.load(tmp_path / "m")
+        assert model.classes_.tolist() == classes
+        X = np.array([[k % 7, k * k % 11] for k in range(40)], float)
+        y = np.array([classes[k % 7 < 3] for k in range(40)])
+        assert model.evaluate(X, y).error == 0
 
 
 def test_categories_that_are_numbers_stay_categories():

@@ -100,6 +100,9 @@ pub struct Reading {
     /// Delimiter between the cells of a row: comma, semicolon, tab or spaces [default: detected from the content]
     #[arg(long, value_parser = parsed::<Delimiter>, value_name = "DELIMITER")]
     pub delimiter: Option<Delimiter>,
+    /// The first row holds column names [default: detected from the content]
+    #[arg(long, conflicts_with = "no_header")]
+    pub header: bool,
     /// The first row holds data, not column names [default: detected from the content]
     #[arg(long)]
     pub no_header: bool,
@@ -122,7 +125,8 @@ pub struct TrainingData {
     #[arg(long, value_name = "COL", allow_negative_numbers = true)]
     pub groups: Option<String>,
     /// How to handle missing values: refuse (stop with an error), drop (leave out rows that have any) or impute (fill in
-    /// the mean of a numeric column, or the most frequent category of any other column)
+    /// the mean of a numeric column, or the most frequent category of any other column). With impute, a few cells that
+    /// are not numbers in a column of numbers are imputed too, with a warning
     #[arg(long, value_parser = parsed::<Missing>, default_value = "refuse", value_name = "WHAT")]
     pub missing: Missing,
     /// How text columns are encoded as numbers: codes (0, 1, ... in sorted order), onehot (a column of zeros and ones for
@@ -141,6 +145,10 @@ pub struct TrainingData {
     /// Columns to use even if they look like identifiers, by names or numbers from 1, separated by commas
     #[arg(long = "use", value_name = "COLS", value_delimiter = ',', allow_negative_numbers = true)]
     pub use_anyway: Vec<String>,
+    /// Columns that hold text even if all or nearly all of their cells are numbers, such as postal codes, by names or numbers
+    /// from 1, separated by commas
+    #[arg(long, value_name = "COLS", value_delimiter = ',', allow_negative_numbers = true)]
+    pub text: Vec<String>,
     /// How the file is read.
     #[command(flatten)]
     pub reading: Reading,

@@ -138,11 +138,11 @@ impl Console {
         }
     }
 
-    /// Something to look at, unless quiet.
+    /// Something to look at, unless quiet; it is one line, whatever is in the names of columns and classes.
     pub fn warn(&self, text: &str) {
         if !self.quiet {
             let mark = if self.colour { "\x1b[1;33mwarning:\x1b[0m" } else { "warning:" };
-            always(&format!("{mark} {}", clean(text)));
+            always(&format!("{mark} {}", clean(text).replace('\n', "\u{fffd}")));
         }
     }
 

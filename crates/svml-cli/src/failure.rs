@@ -167,6 +167,9 @@ pub fn remedy_words(remedy: Remedy) -> String {
         }
         Remedy::UseCodes => "use --categories codes",
         Remedy::UseIdentifiers => "to use such a column anyway, name it with --use",
+        Remedy::SayText => {
+            "correct it; or treat such values as missing (--missing impute); or, if the column is text on purpose, name it with --text"
+        }
         Remedy::RescaleColumn => {
             "look for values that are wrong or far too large, and rescale or remove the columns that contain them"
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use svml::data::{Format, NewRows, ReadOptions, Target};
-use svml::internals::{Gaps, Input, Suspect, UciSet, read_text, write_together};
+use svml::internals::{Gaps, Input, Slip, Suspect, UciSet, read_text, write_together};
 use svml::{Dataset, Device, Error, Model, Remark};
 use svml_plot::Picture;
 
@@ -13,6 +13,7 @@ use crate::args::{ModelAndRows, Reading, TrainingData};
 use crate::console::{self, Console};
 use crate::failure::{Failure, Outcome};
 use crate::names;
+use crate::words;
 
 /// Stands for standard input and output.
 const STREAM: &str = "-";
@@ -77,7 +78,7 @@ impl Reading {
         ReadOptions {
             format: self.format,
             delimiter: self.delimiter,
-            header: self.no_header.then_some(false),
+            header: (self.header || self.no_header).then_some(self.header),
             ..ReadOptions::default()
         }
     }
@@ -91,7 +92,12 @@ pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Fail
                 "--groups {column}: the data sets of the paper have no groups; leave out --groups"
             )));
         }
-        let given = [("drop", &args.drop), ("only", &args.only), ("use", &args.use_anyway)];
+        let given = [
+            ("drop", &args.drop),
+            ("only", &args.only),
+            ("use", &args.use_anyway),
+            ("text", &args.text),
+        ];
         if let Some((option, columns)) = given.iter().find(|(_, columns)| !columns.is_empty()) {
             return Err(Failure::Usage(format!(
                 "--{option} {}: the columns of the paper's data sets are fixed; leave out --{option}",
@@ -114,6 +120,7 @@ pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Fail
         drop: args.drop.clone(),
         only: args.only.clone(),
         use_anyway: args.use_anyway.clone(),
+        text: args.text.clone(),
         ..args.reading.options()
     };
     dataset(&args.data, &options, console)
@@ -123,7 +130,22 @@ pub fn training(args: &TrainingData, console: &Console) -> Result<Training, Fail
 pub fn dataset(data: &str, options: &ReadOptions, console: &Console) -> Result<Training, Failure> {
     let (name, read) =
         read(data, options, console, |input| svml::internals::training(input, options))?;
-    let svml::internals::Training { data, format, suspects, gaps } = read;
+    let svml::internals::Training { data, format, suspects, gaps, guessed } = read;
+    if let Some(names) = guessed {
+        console.note(&format!(
+            "{name}: the first row was read as column names ({}); if it holds data, use --no-header",
+            words::listed_names(&names)
+        ));
+    }
+    for suspect in suspects.iter().filter(|suspect| suspect.why == Slip::Filled) {
+        let Suspect { column, numbers, others, line, cell, .. } = suspect;
+        let (are, were) =
+            if *others == 1 { ("is not a number", "was") } else { ("are not numbers", "were") };
+        console.warn(&format!(
+            "column {column}: {others} of its {} cells {are} and {were} imputed, the first being '{cell}' in line {line}",
+            numbers + others
+        ));
+    }
     Ok(Training { name, data, format: Some(format), suspects, gaps })
 }
 

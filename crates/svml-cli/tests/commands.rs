@@ -651,9 +651,86 @@ fn one_junk_cell_is_pointed_out() {
         })
         .collect();
     sandbox.write("t.csv", &format!("a,b,class\n{text}"));
-    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
-    let expected = "warning: column a was read as text because 1 of its 40 cells is not a number, the first being '12o' in line 32";
-    assert!(run.err.contains(expected), "{}", run.err);
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(3);
+    let expected = "svml: t.csv: line 32: column a: '12o' is not a number, but 39 of the 40 values of the column are; correct it; or \
+                    treat such values as missing (--missing impute); or, if the column is text on purpose, name it with --text\n";
+    assert_eq!(run.err, expected);
+    let impute = ["--missing", "impute", "--form", "sphere"];
+    for args in [["compare", "t.csv", "--splits", "2"], ["train", "t.csv", "-o", "m"]] {
+        let run = sandbox.svml(&[args, impute].concat()).code(0);
+        let expected = "warning: column a: 1 of its 40 cells is not a number and was imputed, the first being '12o' in line 32\n";
+        assert_eq!(run.err.matches(expected).count(), 1, "{}", run.err);
+    }
+    // In new rows, too, by a model that imputes; not where nothing in the column is a number.
+    let run = sandbox.svml_with_input(&["predict", "m", "-"], b"a,b\n1,2\neh,3\n").code(0);
+    assert_eq!(
+        run.err,
+        "note: a: 1 row has a value that is not a number, such as 'eh', which was imputed\n"
+    );
+    sandbox.svml_with_input(&["predict", "m", "-", "--strict"], b"a,b\n1,2\neh,3\n").code(3);
+    let run = sandbox.svml_with_input(&["predict", "m", "-"], b"a,b\nm,2\nf,3\n").code(3);
+    assert!(run.err.contains("line 2: column a: 'm' is not a number"), "{}", run.err);
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--text", "a"]).code(0);
+    assert!(run.err.contains("a (its text differs in almost every row)"), "{}", run.err);
+}
+
+#[test]
+fn a_warning_is_one_line() {
+    let sandbox = Sandbox::new();
+    let rows: String = (0..40).map(|i| format!("{},{},{}\n", i % 7, i * i % 11, i % 2)).collect();
+    sandbox.write("t.csv", &format!("a,b,class\n{rows}3,3,\"x\nwarning: forged\"\n"));
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--form", "sphere"]).code(0);
+    assert!(run.err.contains("forged") && !run.err.contains("\nwarning: forged"), "{}", run.err);
+}
+
+#[test]
+fn headers_of_numbers_are_found_or_given() {
+    let sandbox = Sandbox::new();
+    let row = |i: usize| {
+        format!("{},{},{},{}\n", i % 7, i * i % 11, i % 5, if i % 7 < 3 { "x" } else { "y" })
+    };
+    let rows: String = (0..40).map(row).collect();
+    sandbox.write("t.csv", &format!("2019,2020,2021,trend\n{rows}"));
+    let note = "t.csv: the first row was read as column names (2019, 2020, 2021, trend); if it holds data, use --no-header\n";
+    for (options, named, noted) in [
+        (&[][..], true, true),
+        (&["--target", "trend"], true, false),
+        (&["--header"], true, false),
+        (&["--no-header"], false, false),
+    ] {
+        let args = [&["train", "t.csv", "-o", "m", "--form", "sphere"][..], options].concat();
+        let err = sandbox.svml(&args).code(0).err;
+        assert_eq!(err.contains("40 rows"), named, "{err}");
+        assert_eq!(err.contains(note), noted, "{err}");
+    }
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--header", "--no-header"]).code(2);
+    assert!(run.err.contains("--no-header"), "{}", run.err);
+}
+
+/// As they are written, in training and in new rows.
+#[test]
+fn classes_of_tables_are_texts() {
+    let sandbox = Sandbox::new();
+    let table = |classes: [&str; 2]| -> String {
+        let row =
+            |i: usize| format!("{},{},{}\n", i % 7, i * i % 11, classes[usize::from(i % 7 < 3)]);
+        "a,b,class\n".to_owned() + &(0..40).map(row).collect::<String>()
+    };
+    for classes in
+        [["7", "007"], ["9007199254740992", "9007199254740993"], ["1", "1.0"], ["1.0", "2.0"]]
+    {
+        sandbox.write("t.csv", &table(classes));
+        let args = ["train", "t.csv", "-o", "m", "--form", "sphere"];
+        let err = sandbox.svml(&args).code(0).err;
+        assert!(classes.iter().all(|class| err.contains(&format!("{class} ("))), "{err}");
+        let run = sandbox.svml(&["evaluate", "m", "t.csv", "--json"]).code(0);
+        assert_eq!((json(&run.out)["error"].as_f64(), run.err.as_str()), (Some(0.0), ""));
+        let run = sandbox.svml(&["predict", "m", "t.csv", "--keep", "class"]).code(0);
+        for line in run.out.lines().skip(1) {
+            let (kept, predicted) = line.split_once(',').unwrap();
+            assert_eq!(kept, predicted);
+        }
+    }
 }
 
 #[test]

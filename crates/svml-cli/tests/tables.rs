@@ -402,5 +402,5 @@ fn advice_helps() {
     sandbox.write("new.csv", "a,b\n1,x\n");
     sandbox.svml(&["train", "t.csv", "-o", "m", "--form", "sphere"]).code(0);
     let err = sandbox.svml(&["predict", "m", "new.csv"]).code(3).err;
-    assert!(err.ends_with("but the column was numeric in training; correct the cell\n"), "{err}");
+    assert!(err.ends_with("but the column was numeric in training; correct the value\n"), "{err}");
 }

@@ -227,6 +227,8 @@ pub enum Remedy {
     UseCodes,
     /// Ask for columns that look like identifiers.
     UseIdentifiers,
+    /// Correct a cell, fill it like a missing value, or say that its column is text.
+    SayText,
     /// Give a column other units, or leave it out.
     RescaleColumn,
     /// Raise the limit on memory, use fewer rows, or train SVML on landmarks, which need no such matrix.
@@ -277,6 +279,9 @@ impl fmt::Display for Remedy {
             Self::UseCodes => "use Categories::Codes",
             Self::UseIdentifiers => {
                 "to use such a column anyway, name it in ReadOptions::use_anyway, or use Categories::Codes"
+            }
+            Self::SayText => {
+                "correct it; or treat such values as missing (Missing::Impute); or, if the column is text on purpose, name it in ReadOptions::text"
             }
             Self::RescaleColumn => {
                 "look for values that are wrong or far too large, and rescale or remove the columns that contain them"

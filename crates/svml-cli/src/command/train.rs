@@ -250,7 +250,8 @@ fn describe(training: &Training, console: &Console) {
     }
     note_gaps(gaps, data.rows(), console);
     words::warn_identifiers(schema, console);
-    for suspect in suspects {
+    // What was filled has been said.
+    for suspect in suspects.iter().filter(|suspect| suspect.why != Slip::Filled) {
         let are = if suspect.others == 1 { "is not a number" } else { "are not numbers" };
         let Suspect { column, numbers, others, line, cell, .. } = suspect;
         console.warn(&match suspect.why {

@@ -28,6 +28,21 @@ pub(super) fn kind_of(levels: Vec<String>, categories: Categories) -> Kind {
     }
 }
 
+/// Whether cells that are no numbers are odd ones among numbers, of which more than nine in ten cells are.
+pub(super) fn are_odd(numbers: usize, others: usize) -> bool {
+    others > 0 && numbers > 9 * others
+}
+
+/// What is wrong with such a column, by the first of its odd cells.
+pub(super) fn odd_cell(column: &str, cell: &str, numbers: usize, others: usize) -> String {
+    format!(
+        "column {}: '{}' is not a number, but {numbers} of the {} values of the column are",
+        excerpt(column),
+        excerpt(cell),
+        numbers + others
+    )
+}
+
 /// Whether a column of text looks mistyped: nearly all of its cells are numbers, but not all.
 pub(super) fn looks_mistyped(numbers: usize, others: usize) -> bool {
     others > 0 && others.saturating_mul(RARE) <= numbers.saturating_add(others)
@@ -81,13 +96,10 @@ pub(super) enum Code {
 }
 
 impl Code {
-    /// What a text that is not missing stands for in a column of some kind. Numbers are read in the notation of the
-    /// column; where it has none, no text is a number.
-    pub(super) fn of_text(kind: &Kind, text: &str, decimal: Option<Decimal>) -> Self {
+    /// What a text that is not missing stands for in a column of some kind.
+    pub(super) fn of_text(kind: &Kind, text: &str, decimal: Decimal) -> Self {
         match kind {
-            Kind::Number => {
-                decimal.and_then(|d| number(text, d)).map_or(Self::NoNumber, Self::Number)
-            }
+            Kind::Number => number(text, decimal).map_or(Self::NoNumber, Self::Number),
             kind => Self::Level(find(kind.levels(), text)),
         }
     }
@@ -99,19 +111,25 @@ pub(super) struct Coder {
     pub width: usize,
     one_hot: bool,
     impute: bool,
+    /// Whether a text in a column of numbers is filled like a missing value.
+    pub fills_texts: bool,
 }
 
 impl Coder {
-    pub(super) fn new(kind: &Kind, missing: Missing) -> Self {
+    /// `numbers` and `others` say how many cells of the column are numbers, and how many texts are none: a column of numbers
+    /// without any number is another column, most likely, and is not filled.
+    pub(super) fn new(kind: &Kind, missing: Missing, numbers: usize, others: usize) -> Self {
         let one_hot = matches!(kind, Kind::OneHot { .. });
-        Self { width: kind.width(), one_hot, impute: missing == Missing::Impute }
+        let impute = missing == Missing::Impute;
+        let fills_texts = impute && (numbers > 0 || others < 2);
+        Self { width: kind.width(), one_hot, impute, fills_texts }
     }
 
     /// Writes the numbers of a cell; whether there is no error.
     ///
     /// A missing value is NaN under [`Missing::Impute`], in all columns of a one-hot group, and an error otherwise. A
     /// level that the column does not know is all zeros in a one-hot group; as a code it is NaN under
-    /// [`Missing::Impute`] and an error otherwise.
+    /// [`Missing::Impute`] and an error otherwise, and so is a text in a column of numbers.
     pub(super) fn write(&self, code: Code, out: &mut [f64]) -> bool {
         match code {
             Code::Number(value) => {
@@ -137,7 +155,10 @@ impl Coder {
                 out[0] = f64::NAN;
                 self.impute
             }
-            Code::NoNumber => false,
+            Code::NoNumber => {
+                out.fill(f64::NAN);
+                self.fills_texts
+            }
         }
     }
 }
@@ -153,7 +174,7 @@ pub(super) fn find(levels: &[String], cell: &str) -> Option<usize> {
     })
 }
 
-/// Cells of a column with a category that training did not have.
+/// Cells of a column with a category that training did not have or, in a column of numbers, with a text that is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unseen {
     /// The place of the column in the schema.
@@ -172,6 +193,19 @@ pub(super) fn unseen(row: usize, column: &Column, cell: &str) -> Error {
         value: excerpt(cell),
         known: listed(column.kind.levels(), LEVELS_LISTED),
     }
+}
+
+/// What is wrong with a text in a column of numbers.
+pub(super) fn not_a_number(column: &Column, cell: &str, missing: Missing) -> String {
+    let way_out = match missing {
+        Missing::Impute => "no value of it is one here, so check which column this is",
+        _ => "correct the value",
+    };
+    format!(
+        "column {}: '{}' is not a number, but the column was numeric in training; {way_out}",
+        excerpt(&column.name),
+        excerpt(cell)
+    )
 }
 
 /// The error for a column that is not there.

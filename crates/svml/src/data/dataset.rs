@@ -388,7 +388,7 @@ impl Dataset {
     pub fn keep_classes(&self, classes: &[&str]) -> Result<Self> {
         let mut keep = vec![false; self.classes.len()];
         for &class in classes {
-            let name = labels::canonical(class.trim(), self.schema.target.numeric);
+            let name = labels::of_table(class.trim(), self.schema.target.numeric);
             match self.classes.iter().position(|known| *known == name) {
                 Some(class) => keep[class] = true,
                 None => {

@@ -7,14 +7,15 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::linalg::Matrix;
 use crate::parallel;
 
 use super::MAX_COLUMNS;
 use super::cell::{Decimal, excerpt, is_missing, number};
 use super::coding::{
-    Code, Coder, Unseen, check_dense, check_width, kind_of, looks_mistyped, no_such_column, unseen,
+    Code, Coder, Unseen, are_odd, check_dense, check_width, kind_of, looks_mistyped,
+    no_such_column, not_a_number, odd_cell, unseen,
 };
 use super::dataset::in_range;
 use super::identifiers::{LeftOut, is_date, number_rows, of_texts, whole};
@@ -178,17 +179,63 @@ struct ColumnSummary {
     texts: usize,
     /// Whether the texts are categories even if all are numbers.
     category: bool,
-    /// Whether all texts are numbers with a decimal point, or all with a decimal comma.
-    points: bool,
-    commas: bool,
-    /// How many of the texts are numbers in either notation, and the first, by bytes, of those that are not.
-    spelled: usize,
-    odd: Option<String>,
+    /// The texts as numbers with a decimal point, and with a decimal comma.
+    points: Numbers,
+    commas: Numbers,
     /// How many of the texts are dates.
     dates: usize,
     /// All values, sorted, as long as they are whole numbers and different from each other, as row numbers are.
     whole: Option<Vec<i64>>,
     levels: Levels,
+}
+
+/// The texts of a column as numbers in one notation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Numbers {
+    /// How many are numbers.
+    count: usize,
+    /// The first, by bytes, of those that are not.
+    odd: Option<String>,
+    /// Where it is.
+    #[serde(skip)]
+    row: Row,
+}
+
+/// The first row, from 1, of a text in a whole table; nothing once tables were merged, whose order is not known. It is no
+/// part of what a table is, so that all are equal.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row(Option<usize>);
+
+impl PartialEq for Row {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Row {}
+
+impl Numbers {
+    /// Those of texts that occur so often.
+    fn of(codes: &[i32], texts: &[String], counts: &[usize], decimal: Decimal) -> Self {
+        let there = texts.iter().zip(counts).enumerate().filter(|(_, (_, count))| **count > 0);
+        let (numbers, others): (Vec<_>, Vec<_>) =
+            there.partition(|(_, (text, _))| number(text, decimal).is_some());
+        let odd = others.into_iter().min_by_key(|(_, (text, _))| *text);
+        let first = odd.and_then(|(code, _)| codes.iter().position(|c| *c == code as i32));
+        Self {
+            count: numbers.iter().map(|(_, (_, count))| **count).sum(),
+            odd: odd.map(|(_, (text, _))| text.clone()),
+            row: Row(first.map(|row| row + 1)),
+        }
+    }
+
+    fn merge(self, other: Self) -> Self {
+        Self {
+            count: self.count.saturating_add(other.count),
+            odd: self.odd.into_iter().chain(other.odd).min(),
+            row: Row(None),
+        }
+    }
 }
 
 /// The different texts of a column.
@@ -258,10 +305,8 @@ impl ColumnSummary {
             numbers: 0,
             texts: 0,
             category: false,
-            points: true,
-            commas: true,
-            spelled: 0,
-            odd: None,
+            points: Numbers::default(),
+            commas: Numbers::default(),
             dates: 0,
             whole: None,
             levels: Levels::Texts(BTreeSet::new()),
@@ -275,17 +320,12 @@ impl ColumnSummary {
             Cells::Texts { codes, texts, category } => {
                 let counts = counts(codes, texts);
                 let there = || texts.iter().zip(&counts).filter(|(_, count)| **count > 0);
-                let all = |decimal| there().all(|(text, _)| number(text, decimal).is_some());
                 summary.texts = counts.iter().sum();
                 summary.category = *category;
-                summary.points = all(Decimal::Point);
-                summary.commas = all(Decimal::Comma);
-                let (numbers, others): (Vec<_>, Vec<_>) =
-                    there().partition(|(text, _)| spells(text));
-                summary.spelled = numbers.iter().map(|(_, count)| **count).sum();
-                summary.odd = others.iter().map(|(text, _)| *text).min().cloned();
-                let dates = others.iter().filter(|(text, _)| is_date(text));
-                summary.dates = dates.map(|(_, count)| **count).sum();
+                summary.points = Numbers::of(codes, texts, &counts, Decimal::Point);
+                summary.commas = Numbers::of(codes, texts, &counts, Decimal::Comma);
+                let dates = there().filter(|(text, _)| is_date(text));
+                summary.dates = dates.map(|(_, count)| *count).sum();
                 if !category {
                     summary.whole = different(there().map(|(text, count)| match count {
                         1 => number(text, Decimal::Point).and_then(whole),
@@ -305,10 +345,8 @@ impl ColumnSummary {
             numbers: self.numbers.saturating_add(other.numbers),
             texts: self.texts.saturating_add(other.texts),
             category: self.category || other.category,
-            points: self.points && other.points,
-            commas: self.commas && other.commas,
-            spelled: self.spelled.saturating_add(other.spelled),
-            odd: self.odd.into_iter().chain(other.odd).min(),
+            points: self.points.merge(other.points),
+            commas: self.commas.merge(other.commas),
             dates: self.dates.saturating_add(other.dates),
             whole: self.whole.zip(other.whole).and_then(|(mut all, more)| {
                 all.extend(more);
@@ -323,13 +361,27 @@ impl ColumnSummary {
         (self.whole.as_deref()).is_some_and(|whole| whole.len() == rows && number_rows(whole))
     }
 
+    /// Its texts in the notation in which more of them are numbers, and how many are none.
+    fn notation(&self) -> (&Numbers, usize) {
+        let more = self.commas.count > self.points.count;
+        let numbers = if more { &self.commas } else { &self.points };
+        (numbers, self.texts.saturating_sub(numbers.count))
+    }
+
     /// What becomes of it in a table of so many rows. Row numbers are found in tables with names only: rows without
     /// names are numbers that were made for learning.
-    fn column(&self, rows: usize, named: bool, categories: Categories) -> Result<Column> {
+    fn column(
+        &self,
+        rows: usize,
+        named: bool,
+        categories: Categories,
+        missing: Missing,
+    ) -> Result<Column> {
         let auto = categories == Categories::Auto;
         let ignored = |why| Ok(Column::ignored(self.name.clone(), why));
         let used = |kind| Ok(Column::used(self.name.clone(), kind));
-        if self.texts == 0 || (!self.category && (self.points || self.commas)) {
+        let (numbers, others) = self.notation();
+        if self.texts == 0 || (!self.category && others == 0) {
             return match auto && named && self.numbers_rows(rows) {
                 true => ignored(LeftOut::RowNumber),
                 false => used(Kind::Number),
@@ -344,6 +396,17 @@ impl ColumnSummary {
                 "holds numbers in one part of the table and strings in another; give it the same type in all parts"
                     .to_owned(),
             );
+        }
+        if !self.category && are_odd(numbers.count, others) {
+            let cell = numbers.odd.as_deref().unwrap_or_default();
+            let row = numbers.row.0.map_or(String::new(), |row| format!("row {row}, "));
+            return match missing {
+                Missing::Impute => used(Kind::Number),
+                _ => Err(Error::Data {
+                    what: row + &odd_cell(&self.name, cell, numbers.count, others),
+                    remedy: Some(Remedy::SayText),
+                }),
+            };
         }
         let found = of_texts(self.levels.len(), self.texts, self.dates);
         match (&self.levels, found.filter(|_| auto)) {
@@ -365,11 +428,6 @@ fn different(values: impl Iterator<Item = Option<i64>>) -> Option<Vec<i64>> {
     let mut all: Vec<i64> = values.collect::<Option<_>>()?;
     all.sort_unstable();
     all.windows(2).all(|pair| pair[0] < pair[1]).then_some(all)
-}
-
-/// Whether a text is a number in either notation.
-fn spells(text: &str) -> bool {
-    [Decimal::Point, Decimal::Comma].iter().any(|decimal| number(text, *decimal).is_some())
 }
 
 /// How often each text occurs; 0 for one that stands for a missing value.
@@ -454,15 +512,13 @@ impl Summary {
     /// Columns of text in which at least four in five cells are numbers, but not all, so that they look mistyped: the name,
     /// how many cells are numbers, how many are not, and a text that is not.
     pub fn mistyped(&self) -> Vec<(&str, usize, usize, &str)> {
-        let found = |column: &'_ ColumnSummary| {
-            let others = column.texts.saturating_sub(column.spelled);
-            !column.category && looks_mistyped(column.spelled, others)
-        };
-        (self.columns.iter().filter(|column| found(column)))
-            .map(|c| {
-                (c.name.as_str(), c.spelled, c.texts - c.spelled, c.odd.as_deref().unwrap_or(""))
-            })
-            .collect()
+        fn found(column: &ColumnSummary) -> Option<(&str, usize, usize, &str)> {
+            let (numbers, others) = column.notation();
+            let text = numbers.odd.as_deref().unwrap_or_default();
+            let found = !column.category && looks_mistyped(numbers.count, others);
+            found.then_some((column.name.as_str(), numbers.count, others, text))
+        }
+        self.columns.iter().filter_map(found).collect()
     }
 
     /// Columns of numbers that number the rows: whole numbers that are all different and leave few gaps.
@@ -496,7 +552,7 @@ impl Schema {
             });
         }
         let columns = (summary.columns.iter())
-            .map(|c| c.column(summary.rows, summary.named, categories))
+            .map(|c| c.column(summary.rows, summary.named, categories, missing))
             .collect::<Result<Vec<_>>>()?;
         let mut name = target.trim().to_owned();
         while name.is_empty() || columns.iter().any(|column| column.name == name) {
@@ -593,14 +649,18 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn new(place: usize, column: &'a Column, cells: &'a Cells, missing: Missing) -> Self {
-        let coder = Coder::new(&column.kind, missing);
-        let (texts, numbers) = (Vec::new(), Vec::new());
-        let mut part = Self { place, column, coder, cells, texts, numbers };
+        let coder = |numbers, others| Coder::new(&column.kind, missing, numbers, others);
         match cells {
-            Cells::Texts { codes, texts, .. } => part.texts = meanings(&column.kind, codes, texts),
-            Cells::Numbers(_) => part.numbers = levels_by_value(column.kind.levels()),
+            Cells::Texts { codes, texts, .. } => {
+                let (texts, numbers, others) = meanings(&column.kind, codes, texts);
+                let coder = coder(numbers, others);
+                Self { place, column, coder, cells, texts, numbers: Vec::new() }
+            }
+            Cells::Numbers(_) => {
+                let numbers = levels_by_value(column.kind.levels());
+                Self { place, column, coder: coder(0, 0), cells, texts: Vec::new(), numbers }
+            }
         }
-        part
     }
 
     fn code(&self, row: usize) -> Code {
@@ -636,9 +696,9 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The categories that the column does not know.
+    /// The categories that the column does not know, or texts in a column of numbers.
     fn unseen(&self, rows: usize) -> Option<Unseen> {
-        let unknown = |code: &Code| matches!(code, Code::Level(None));
+        let unknown = |code: &Code| matches!(code, Code::Level(None) | Code::NoNumber);
         let possible = match self.cells {
             Cells::Numbers(_) => self.column.kind != Kind::Number,
             Cells::Texts { .. } => self.texts.iter().any(unknown),
@@ -666,16 +726,10 @@ impl<'a> Part<'a> {
                 Code::Level(None) if codes && missing != Missing::Impute => {
                     return Err(unseen(row + 1, self.column, &value()));
                 }
-                Code::NoNumber => {
-                    return Err(Error::Data {
-                        what: format!(
-                            "row {}, column {}: '{}' is not a number, but the column was numeric in training; correct the value, or make it missing",
-                            row + 1,
-                            excerpt(&self.column.name),
-                            excerpt(&value()),
-                        ),
-                        remedy: None,
-                    });
+                Code::NoNumber if !self.coder.fills_texts => {
+                    let what = not_a_number(self.column, &value(), missing);
+                    let what = format!("row {}, {what}", row + 1);
+                    return Err(Error::Data { what, remedy: None });
                 }
                 _ => {}
             }
@@ -684,20 +738,24 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What each text of a column stands for. Decimal commas count only if they fit all texts that occur.
-fn meanings(kind: &Kind, codes: &[i32], texts: &[String]) -> Vec<Code> {
+/// What each text of a column stands for, how many are numbers in the notation in which more are, and how many are none.
+fn meanings(kind: &Kind, codes: &[i32], texts: &[String]) -> (Vec<Code>, usize, usize) {
     let counts = counts(codes, texts);
-    let there = || texts.iter().zip(&counts).filter(|(_, count)| **count > 0);
-    let all = |decimal| there().all(|(text, _)| number(text, decimal).is_some());
+    let numbers = |decimal| -> usize {
+        let there = texts.iter().zip(&counts).filter(|(_, count)| **count > 0);
+        there.filter(|(text, _)| number(text, decimal).is_some()).map(|(_, count)| count).sum()
+    };
+    let (points, commas) = (numbers(Decimal::Point), numbers(Decimal::Comma));
     let decimal = match kind {
-        Kind::Number if !all(Decimal::Point) && all(Decimal::Comma) => Decimal::Comma,
+        Kind::Number if commas > points => Decimal::Comma,
         _ => Decimal::Point,
     };
     let code = |text: &String| match is_missing(text) {
         true => Code::Missing,
-        false => Code::of_text(kind, text, Some(decimal)),
+        false => Code::of_text(kind, text, decimal),
     };
-    texts.iter().map(code).collect()
+    let numbers = points.max(commas);
+    (texts.iter().map(code).collect(), numbers, counts.iter().sum::<usize>() - numbers)
 }
 
 /// The levels that are numbers, with their places, sorted by value.
@@ -749,7 +807,10 @@ mod tests {
     fn kind(cells: &[Option<String>]) -> Kind {
         let cells: Vec<Option<&str>> = cells.iter().map(Option::as_deref).collect();
         let summary = Summary::of(&texts("c", &cells)).unwrap();
-        summary.columns[0].column(cells.len(), true, Categories::Auto).unwrap().kind
+        summary.columns[0]
+            .column(cells.len(), true, Categories::Auto, Missing::Refuse)
+            .unwrap()
+            .kind
     }
 
     /// The rows of a table in three columns, of which one has gaps and one is different in every row.
@@ -964,6 +1025,36 @@ mod tests {
         assert_eq!(merged, of(&cells[..5]));
     }
 
+    /// One odd text among numbers is an error that names its row, or is filled, in the whole table and in its parts.
+    #[test]
+    fn one_odd_text_among_numbers_is_refused_or_filled() {
+        let cells: Vec<String> =
+            (0..60).map(|k| if k == 7 { "1,05x".to_owned() } else { format!("{k}.5") }).collect();
+        let cells: Vec<Option<&str>> = cells.iter().map(|cell| Some(cell.as_str())).collect();
+        let frame = texts("size", &cells);
+        for categories in [Categories::Auto, Categories::Codes] {
+            let said = schema_of(&frame, categories, Missing::Refuse).unwrap_err().to_string();
+            assert!(
+                said.starts_with("row 8, column size: '1,05x' is not a number, but 59 of the 60"),
+                "{said}"
+            );
+            let schema = schema_of(&frame, categories, Missing::Impute).unwrap();
+            let rows = schema.read_frame(&frame).unwrap();
+            assert!(rows.x[(7, 0)].is_nan() && rows.x[(8, 0)] == 8.5);
+            assert_eq!(rows.unseen, [Unseen { column: 0, rows: 1, example: "1,05x".to_owned() }]);
+            // A column without any number is another one.
+            let said = schema.encode(&texts("size", &[Some("m"), Some("f")])).unwrap_err();
+            assert!(said.to_string().contains("check which column this is"), "{said}");
+            assert!(schema.encode(&texts("size", &[Some("m")])).unwrap()[(0, 0)].is_nan());
+        }
+        let [first, second] =
+            [&cells[..30], &cells[30..]].map(|cells| Summary::of(&texts("size", cells)).unwrap());
+        let merged = second.merge(first).unwrap();
+        assert_eq!(merged, Summary::of(&frame).unwrap());
+        let said = Schema::of_summary(&merged, "y", Categories::Auto, Missing::Refuse).unwrap_err();
+        assert!(said.to_string().starts_with("column size: '1,05x'"), "{said}");
+    }
+
     #[test]
     fn the_target_gives_way() {
         let summary = Summary::of(&texts("class", &[Some("a")])).unwrap();
@@ -1052,12 +1143,12 @@ mod tests {
             // Missing, then unknown.
             let of = |row: usize| if row == 0 { -1 } else { 0 };
             new.push_texts(name, (0..rows).map(of).collect(), vec!["new".into()]).unwrap();
-            // The only text that is no number is in the first block.
+            // The only number that is too large is in the first block.
             let number = |row: usize| if row == 5 { 1 } else { 0 };
-            let texts = vec!["1.5".into(), "oops".into()];
+            let texts = vec!["1.5".into(), "1e301".into()];
             new.push_texts("n", (0..rows).map(number).collect(), texts).unwrap();
             let error = schema.encode(&new).unwrap_err().to_string();
-            assert!(error.starts_with("row 6, column n: 'oops' is not a number"), "{error}");
+            assert!(error.starts_with("row 6, column n"), "{error}");
         }
     }
 

@@ -16,7 +16,7 @@ const SPARSEST: u64 = 2;
 /// Whole numbers up to this one are all different as doubles.
 const LARGEST: f64 = 9_007_199_254_740_992.0;
 /// Years that a date may be of.
-const YEARS: std::ops::RangeInclusive<u32> = 1700..=2199;
+pub(super) const YEARS: std::ops::RangeInclusive<i64> = 1700..=2199;
 const MONTHS: [&str; 12] = [
     "january",
     "february",
@@ -178,7 +178,7 @@ fn has_month(text: &str) -> bool {
 }
 
 fn is_year(text: &str) -> bool {
-    text.len() == 4 && number(text, 4).is_some_and(|year| YEARS.contains(&year))
+    text.len() == 4 && number(text, 4).is_some_and(|year| YEARS.contains(&year.into()))
 }
 
 /// A number of at most so many digits and nothing else.

@@ -1,12 +1,14 @@
 //! Class labels: which texts are the same class, in which order the classes stand, which class each row has.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 /// Labels as class numbers.
 pub(super) struct Labels {
     /// Index into `classes` for each row.
     pub y: Vec<usize>,
     /// The classes, sorted: by value if all are numbers, else by bytes.
     pub classes: Vec<String>,
-    /// Whether all labels are numbers.
+    /// Whether all classes are numbers, each written in the shortest way.
     pub numeric: bool,
 }
 
@@ -24,35 +26,54 @@ fn print(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value}") } else { format!("{value:?}") }
 }
 
-/// The name of the class of a label. If labels are numbers, equal numbers get the same name however they
-/// are written.
-pub(super) fn canonical(label: &str, numeric: bool) -> String {
-    match number(label) {
-        Some(value) if numeric => print(value),
-        _ => label.to_owned(),
-    }
+/// A label where labels are numbers, as in LIBSVM files: equal numbers get the same name however they are written.
+pub(super) fn by_value(label: &str) -> String {
+    number(label).map_or_else(|| label.to_owned(), print)
 }
 
-/// Gives each class a number. The labels are iterated over several times, so that they need not be stored.
+/// A label of a table, by the names of the classes: if all of these are numbers, the zeros with which a fraction may end do
+/// not count, because programs that write tables write 1 as 1.0 as soon as a value of the column is missing.
+pub(super) fn of_table(label: &str, numeric: bool) -> String {
+    let short = match label.contains('.') && !label.contains(['e', 'E']) {
+        true => label.trim_end_matches('0').trim_end_matches('.'),
+        false => label,
+    };
+    let name = by_value(label);
+    if numeric && name == short { name } else { label.to_owned() }
+}
+
+/// Gives each class a number. Labels that are written differently are different classes: 007 is not 7. The labels are
+/// iterated over several times, so that they need not be stored.
 pub(super) fn encode<'a>(labels: impl Iterator<Item = &'a str> + Clone) -> Labels {
-    if labels.clone().all(|label| number(label).is_some()) {
-        let values = labels.filter_map(number);
-        let mut distinct: Vec<f64> = values.clone().collect();
-        distinct.sort_unstable_by(f64::total_cmp);
-        distinct.dedup();
-        Labels {
-            y: values.map(|v| distinct.partition_point(|d| *d < v)).collect(),
-            classes: distinct.into_iter().map(print).collect(),
-            numeric: true,
-        }
-    } else {
-        let distinct: std::collections::BTreeSet<&str> = labels.clone().collect();
-        let classes: Vec<&str> = distinct.into_iter().collect();
-        Labels {
-            y: labels.map(|label| classes.partition_point(|c| *c < label)).collect(),
-            classes: classes.into_iter().map(str::to_owned).collect(),
-            numeric: false,
-        }
+    encode_by(labels, str::to_owned)
+}
+
+/// [`encode`] for labels that are numbers: equal ones are one class.
+pub(super) fn encode_numbers<'a>(labels: impl Iterator<Item = &'a str> + Clone) -> Labels {
+    encode_by(labels, by_value)
+}
+
+fn encode_by<'a>(
+    labels: impl Iterator<Item = &'a str> + Clone,
+    name: impl Fn(&str) -> String,
+) -> Labels {
+    let written: HashSet<&str> = labels.clone().collect();
+    let names: BTreeSet<String> = written.iter().map(|label| name(label)).collect();
+    let values: Option<Vec<f64>> = names.iter().map(|name| number(name)).collect();
+    let numbers = values.is_some();
+    let mut classes: Vec<(f64, String)> =
+        values.unwrap_or_else(|| vec![0.0; names.len()]).into_iter().zip(names).collect();
+    // Names of the same value stay in the order of their bytes.
+    classes.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let classes: Vec<String> = classes.into_iter().map(|(_, name)| name).collect();
+    let of_name: HashMap<&String, usize> = classes.iter().zip(0..).collect();
+    let place: HashMap<&str, usize> = (written.into_iter())
+        .map(|label| (label, of_name.get(&name(label)).copied().unwrap_or_default()))
+        .collect();
+    Labels {
+        y: labels.map(|label| place.get(label).copied().unwrap_or_default()).collect(),
+        numeric: numbers && classes.iter().all(|class| by_value(class) == *class),
+        classes,
     }
 }
 
@@ -68,12 +89,30 @@ mod tests {
     }
 
     #[test]
-    fn equal_numbers_are_one_class_in_numeric_order() {
-        let (y, classes) = of(&["10", "2", "1e1", "2.0", "+2", "-0", "0"]);
-        assert_eq!(classes, ["0", "2", "10"]);
-        assert_eq!(y, [2, 1, 2, 1, 1, 0, 0]);
-        assert_eq!(of(&["-1", "+1"]).1, ["-1", "1"]);
-        assert_eq!(of(&["0.50", ".5", "1e-9"]).1, ["1e-9", "0.5"]);
+    fn classes_are_texts_in_the_order_of_their_values() {
+        let (y, classes) = of(&["10", "2", "007", "7", "2.0", "10"]);
+        assert_eq!(classes, ["2", "2.0", "007", "7", "10"]);
+        assert_eq!(y, [4, 0, 2, 3, 1, 4]);
+        assert_eq!(of(&["9007199254740993", "9007199254740992"]).1.len(), 2);
+        for (labels, numeric) in [
+            (&["1", "-2.5", "10"][..], true),
+            (&["1.0", "2"], false),
+            (&["007", "8"], false),
+            (&["1", "a"], false),
+        ] {
+            assert_eq!(encode(labels.iter().copied()).numeric, numeric, "{labels:?}");
+        }
+    }
+
+    #[test]
+    fn equal_numbers_are_one_class_where_labels_are_numbers() {
+        let labels = encode_numbers(["10", "2", "1e1", "2.0", "+2", "-0", "0"].into_iter());
+        assert_eq!(
+            (labels.classes, labels.numeric),
+            (["0", "2", "10"].map(String::from).into(), true)
+        );
+        assert_eq!(labels.y, [2, 1, 2, 1, 1, 0, 0]);
+        assert_eq!(encode_numbers(["0.50", ".5", "1e-9"].into_iter()).classes, ["1e-9", "0.5"]);
     }
 
     #[test]
@@ -85,15 +124,25 @@ mod tests {
 
     #[test]
     fn long_identifiers_and_infinities_stay_apart() {
-        let (_, classes) = of(&["12345678901234567890", "12345678901234567891"]);
-        assert_eq!(classes.len(), 2);
-        assert_eq!(of(&["inf", "-inf"]).1, ["-inf", "inf"]);
+        for encode in
+            [|l: &[&str]| encode(l.iter().copied()), |l: &[&str]| encode_numbers(l.iter().copied())]
+        {
+            assert_eq!(encode(&["12345678901234567890", "12345678901234567891"]).classes.len(), 2);
+            assert_eq!(encode(&["inf", "-inf"]).classes, ["-inf", "inf"]);
+        }
     }
 
     #[test]
     fn a_new_label_gets_the_name_of_its_class() {
-        assert_eq!(canonical("1.0", true), "1");
-        assert_eq!(canonical("1.0", false), "1.0");
-        assert_eq!(canonical("other", true), "other");
+        for (label, name) in
+            [("1.0", "1"), ("2.50", "2.5"), ("007", "007"), ("+1", "+1"), ("other", "other")]
+        {
+            assert_eq!(of_table(label, true), name);
+            assert_eq!(of_table(label, false), label);
+        }
+        assert_eq!(
+            (by_value("+1"), by_value("1.0"), by_value("x")),
+            ("1".into(), "1".into(), "x".into())
+        );
     }
 }

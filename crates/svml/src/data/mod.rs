@@ -5,16 +5,22 @@
 //! * The delimiter is a comma, a semicolon, a tab or runs of spaces. If it is not given, it is found from the
 //!   first 50 rows.
 //! * A cell in double quotes can hold delimiters, line ends and, doubled, quotes; a quote counts only at the
-//!   start of a cell. A quote that is never closed, and text after a closing quote, is an error that names the line. Cells are trimmed of white space. Blank lines are skipped. LF, CRLF and a lone CR
+//!   start of a cell. A quote that is never closed, text after a closing quote, and a cell in quotes that makes one row of
+//!   lines each of which would be a row, is an error that names the line. Cells are trimmed of white space. Blank lines are skipped. LF, CRLF and a lone CR
 //!   end a line. All rows must have the same number of cells.
 //! * The text must be UTF-8, with or without a byte order mark. Other bytes are an error that names the line;
 //!   if they were replaced by a placeholder, two categories could become one.
 //! * The first row is a header if it has text above a column of numbers, or if the table has no numbers at all
-//!   and no cell of the first row occurs again. Two columns of the same name are an error. Without a header, or
+//!   and no cell of the first row occurs again, or if the options ask for a column by a name that is in it. It is taken
+//!   for one, too, if its cells differ, no text of it occurs again in its column, and its class is a text, while the other
+//!   classes occur twice on average; or if it holds three or more of the numbers 0, 1, 2, ..., or 1, 2, 3, ..., or years in
+//!   ascending order, and its class occurs nowhere else. Two columns of the same name are an error. Without a header, or
 //!   where a name is blank, columns are named `x1`, `x2`, ... by their place.
 //! * A value is missing if its cell is empty, `?`, `NA`, `N/A`, `NaN`, `null` or `None`, in upper or lower case.
 //! * A column holds numbers if all its cells that are not missing are numbers. Where commas do not separate cells,
-//!   `1,5` is a number too, if the whole column can be read that way. Any other column is text, and its different
+//!   `1,5` is a number too, if the whole column can be read that way. If more than nine in ten are numbers in one notation
+//!   and the others are not, the others are missing under [`Missing::Impute`] and an error otherwise, unless the column is
+//!   one of [`ReadOptions::text`]. Any other column is text, and its different
 //!   values, the levels, are sorted by bytes. Numbers beyond +-[`LIMIT`], infinities among them, are an error.
 //! * Columns that look like identifiers are left out under [`Categories::Auto`], unless the options name them
 //!   ([`ReadOptions::use_anyway`], [`ReadOptions::only`]): texts that are different in more than nine of ten of at least 30
@@ -52,9 +58,10 @@
 //!   imputes, otherwise [`Error::UnseenCategory`](crate::error::Error::UnseenCategory). `true` and `false` are found in
 //!   upper and lower case.
 //! * What the training data do not have is counted; [`Model::remarks`](crate::Model::remarks) says it.
-//! * Text in a number column is [`Error::Parse`](crate::error::Error::Parse).
-//! * Labels are returned only if every row has one. They are written like the classes of the model: if these are
-//!   numbers, `1.0` becomes `1`.
+//! * Text in a number column is NaN if the model imputes and there is a number in the column, or no other text. Otherwise it
+//!   is [`Error::Parse`](crate::error::Error::Parse).
+//! * Labels are returned only if every row has one, as they are written; but if all classes are numbers in their shortest
+//!   form, `1.0` becomes `1`. In LIBSVM files and arrays labels are numbers, and `+1` is `1`.
 //! * LIBSVM rows can be read for a model whose columns are all numbers; index 1 is the first column. Indices above
 //!   the number of columns are ignored, since they were zero in training; those left out are zero. A row need not
 //!   have a label. A row with neither label nor entries is a blank line, and blank lines are skipped.

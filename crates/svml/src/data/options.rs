@@ -37,6 +37,9 @@ pub struct ReadOptions {
     /// Columns, each by its name or its number from 1, to use even if they look like identifiers: row numbers, dates, or
     /// texts that are different in almost every row. [`Categories::Codes`] and [`Categories::OneHot`] use all columns.
     pub use_anyway: Vec<String>,
+    /// Columns, each by its name or its number from 1, that hold text even if all or nearly all cells are numbers. They are
+    /// treated like any other text column. Only tables of cells can have such columns.
+    pub text: Vec<String>,
     /// Of new rows: columns, each by its name or its number from 1, or `all`, whose cells are wanted as they are written;
     /// see [`NewRows::kept`](super::NewRows::kept). Only tables of cells have such columns.
     pub keep: Vec<String>,

@@ -67,7 +67,8 @@ pub struct TargetColumn {
     pub name: String,
     /// Its place in the raw table, from 0.
     pub position: usize,
-    /// Whether all labels are numbers; equal numbers are then one class, however they are written.
+    /// Whether all classes are numbers, each written in the shortest way. New labels of a table may then end in zeros, as
+    /// in 1.0; in LIBSVM files and arrays equal numbers are one class in any case.
     pub numeric: bool,
 }
 

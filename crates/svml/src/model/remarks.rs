@@ -36,6 +36,11 @@ pub enum Unusual {
         /// The largest value in the training data.
         high: f64,
     },
+    /// A text in a column of numbers, which was filled like a missing value.
+    NoNumber {
+        /// One of them, shortened.
+        example: String,
+    },
     /// A missing value, which was filled.
     Filled,
 }
@@ -55,6 +60,10 @@ impl fmt::Display for Remark {
             Unusual::FarOutside { example, low, high } => write!(
                 f,
                 "{column}: {rows} {are} far outside the range of the training data, {low} to {high}, such as {example}"
+            ),
+            Unusual::NoNumber { example } => write!(
+                f,
+                "{column}: {rows} {have} a value that is not a number, such as '{example}', which was imputed"
             ),
             Unusual::Filled => {
                 write!(f, "{column}: {rows} {have} a missing value, which was imputed")
@@ -98,7 +107,14 @@ impl Model {
             };
             let new = rows.unseen.iter().find(|unseen| unseen.column == place);
             if let Some(unseen) = new {
-                add(unseen.rows, Unusual::NewCategory { example: unseen.example.clone() });
+                let example = unseen.example.clone();
+                add(
+                    unseen.rows,
+                    match column.kind {
+                        Kind::Number => Unusual::NoNumber { example },
+                        _ => Unusual::NewCategory { example },
+                    },
+                );
             }
             let range = scaler.low.get(k).zip(scaler.high.get(k));
             if let (Kind::Number, Some((&low, &high))) = (&column.kind, range)
@@ -113,9 +129,9 @@ impl Model {
             }
             if fills {
                 let gaps = x.col(k).filter(|value| value.is_nan()).count();
-                // A new category has no code.
+                // A new category has no code, and a text no value.
                 let without = match column.kind {
-                    Kind::Codes { .. } => new.map_or(0, |unseen| unseen.rows),
+                    Kind::Codes { .. } | Kind::Number => new.map_or(0, |unseen| unseen.rows),
                     _ => 0,
                 };
                 add(gaps.saturating_sub(without), Unusual::Filled);

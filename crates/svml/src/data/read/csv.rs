@@ -7,13 +7,13 @@ use crate::error::{Error, Remedy, Result};
 use crate::parallel;
 
 use super::Gaps;
-use super::chosen::{Said, said};
+use super::chosen::{Said, places, said};
 use super::encode::encode;
-use super::slips::{Suspect, suspects};
+use super::slips::{Slip, Suspect, suspects};
 use super::source::Input;
-use super::table::{Cell, Content, Table, names_by_place, names_of};
+use super::table::{Cell, Content, Notation, Table, names_by_place, names_of};
 use crate::data::cell::{excerpt, number};
-use crate::data::coding::{check_width, kind_of, no_such_column};
+use crate::data::coding::{are_odd, check_width, kind_of, no_such_column, odd_cell};
 use crate::data::dataset::Groups;
 use crate::data::identifiers::{LeftOut, are_row_numbers, is_date, of_texts, whole};
 use crate::data::options::{Categories, Format, Missing, ReadOptions, Target};
@@ -26,22 +26,28 @@ pub(super) struct Notes {
     pub suspects: Vec<Suspect>,
     /// What was missing.
     pub gaps: Gaps,
+    /// The first row, if that it holds names is a guess that may be wrong.
+    pub header: Option<Vec<String>>,
 }
 
 /// Reads a table as training data, and says what is odd about it.
 pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Notes)> {
     // Labels are texts; where they are, the first row tells, whether it holds names or not.
-    let labels = |first: &[String]| {
+    let texts = |first: &[String]| {
         let names = [names_of(first), names_by_place(first.len())];
-        let groups = options.groups.clone().map(Target::Column);
-        let wanted = std::iter::once(&options.target).chain(&groups);
+        let named = options.groups.iter().chain(&options.text);
+        let named: Vec<Target> = named.map(|column| Target::Column(column.clone())).collect();
+        let wanted = std::iter::once(&options.target).chain(&named);
         let places = wanted.flat_map(|column| {
             names.iter().filter_map(|names| find_target(names, column).ok()).collect::<Vec<_>>()
         });
         places.collect()
     };
-    let mut table = Table::read(input, options.delimiter, options.header, labels)?;
-    let header = options.header.unwrap_or_else(|| table.has_header());
+    let mut table = Table::read(input, options.delimiter, options.header, texts)?;
+    let (header, guess) = match options.header {
+        Some(header) => (header, None),
+        None => has_header(&table, options),
+    };
     table.settle_header(input, header)?;
     let first = usize::from(header);
     if table.rows() == 0 {
@@ -65,14 +71,19 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Not
     let features: Vec<usize> = (0..table.width()).filter(|&j| j != target).collect();
     let said = said(&names, Some(target), options)?;
     let group_column = find_groups(&names, target, options.groups.as_deref())?;
+    let mut is_text = vec![false; names.len()];
+    places(&names, &options.text)?.into_iter().for_each(|j| is_text[j] = true);
+    let all: Vec<usize> = (first..table.rows()).collect();
+    let may_be_odd = |j: &usize| group_column != Some(*j) && said[*j] != Said::Drop && !is_text[*j];
+    let checked: Vec<usize> = features.iter().copied().filter(may_be_odd).collect();
+    let odd = fill_odd(&mut table, &all, &names, &checked, options.missing)?;
     let left_out = |rows: &[usize], j: usize| match said[j] {
         _ if group_column == Some(j) => Some(LeftOut::Groups),
         Said::Drop => Some(LeftOut::Asked),
         Said::Use => None,
-        Said::Nothing => identifier(&table, rows, j, options.categories),
+        Said::Nothing => identifier(&table, rows, j, is_text[j], options.categories),
     };
     // What is left out may have gaps.
-    let all: Vec<usize> = (first..table.rows()).collect();
     let mut why: Vec<Option<LeftOut>> = parallel::map(&features, |&j| left_out(&all, j));
     let used = features.iter().zip(&why).filter(|(_, why)| why.is_none()).map(|(&j, _)| j);
     let mut needed: Vec<usize> = used.chain([target]).chain(group_column).collect();
@@ -88,7 +99,10 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Not
     let columns = (features.iter().zip(why))
         .map(|(&j, why)| match why {
             Some(why) => Column::ignored(names[j].clone(), why),
-            None => Column::used(names[j].clone(), kind(&table, &rows, j, options.categories)),
+            None => {
+                let kind = kind(&table, &rows, j, is_text[j], options.categories);
+                Column::used(names[j].clone(), kind)
+            }
         })
         .collect();
     let labels = labels::encode(rows.iter().map(|&i| table.cell(i, target)));
@@ -111,10 +125,8 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Not
         });
     }
     check_width(&schema)?;
-    let mut suspects = suspects(&table, header, target);
-    suspects.retain(|suspect| group_column.is_none_or(|j| suspect.column != names[j]));
-    let dropped = |name: &str| names.iter().zip(&said).any(|(n, s)| n == name && *s == Said::Drop);
-    suspects.retain(|suspect| !dropped(&suspect.column));
+    let mut suspects = suspects(&table, header, &checked);
+    suspects.extend(odd);
     let gaps = match options.missing {
         Missing::Refuse => Gaps::default(),
         Missing::Drop | Missing::Impute => {
@@ -127,7 +139,64 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<(Dataset, Not
     let x = encode(table, &rows, &features, &schema.columns, options.missing)?;
     let weights = vec![1.0; x.rows()];
     let data = Dataset { x, y: labels.y, classes: labels.classes, schema, weights, groups };
-    Ok((data, Notes { suspects, gaps }))
+    Ok((data, Notes { suspects, gaps, header: guess }))
+}
+
+/// Columns of numbers in which a few cells are texts: these are taken for missing values if missing values are filled, and
+/// are an error otherwise.
+fn fill_odd(
+    table: &mut Table,
+    rows: &[usize],
+    names: &[String],
+    columns: &[usize],
+    missing: Missing,
+) -> Result<Vec<Suspect>> {
+    let mut found = Vec::new();
+    let notations = parallel::map(columns, |&j| table.notation(j, rows.iter().copied()));
+    let odd = columns.iter().zip(notations).filter(|(_, n)| are_odd(n.numbers, n.others));
+    for (&j, Notation { decimal, numbers, others, first }) in odd {
+        let Some(first) = first else { continue };
+        let (line, cell) = (table.line(first), table.cell(first, j));
+        if missing != Missing::Impute {
+            return Err(Error::Parse {
+                line: line as u64,
+                message: odd_cell(&names[j], cell, numbers, others),
+                remedy: Some(Remedy::SayText),
+            });
+        }
+        let (column, cell) = (excerpt(&names[j]), excerpt(cell));
+        found.push(Suspect { column, why: Slip::Filled, numbers, others, line, cell });
+        table.take_odd_for_missing(j, decimal);
+    }
+    Ok(found)
+}
+
+/// Whether the first row of a table holds names and, if that is a guess which may be wrong, the row.
+///
+/// A column that the options ask for by a name which is in the first row, and is not a number of a column, proves it.
+fn has_header(table: &Table, options: &ReadOptions) -> (bool, Option<Vec<String>>) {
+    let first = table.first();
+    if table.rows() == 0 {
+        return (false, None);
+    }
+    let target = match &options.target {
+        Target::Column(column) => Some(column),
+        Target::Last => None,
+    };
+    let asked = [&options.text, &options.drop, &options.only, &options.use_anyway];
+    let mut asked = asked.into_iter().flatten().chain(&options.groups).chain(target);
+    let is_name = |column: &String| {
+        let number = column.trim().parse::<usize>().is_ok_and(|n| (1..=first.len()).contains(&n));
+        !number && first.iter().any(|cell| cell == column.trim())
+    };
+    if asked.any(is_name) || table.has_header() {
+        return (true, None);
+    }
+    let target = find_target(&names_by_place(first.len()), &options.target);
+    match target.is_ok_and(|target| table.may_have_header(target)) {
+        true => (true, Some(first.to_vec())),
+        false => (false, None),
+    }
 }
 
 fn check_distinct(names: &[String], line: usize) -> Result<()> {
@@ -255,6 +324,7 @@ fn identifier(
     table: &Table,
     rows: &[usize],
     column: usize,
+    is_text: bool,
     categories: Categories,
 ) -> Option<LeftOut> {
     if categories != Categories::Auto {
@@ -262,12 +332,13 @@ fn identifier(
     }
     match table.content(column, rows.iter().copied()) {
         Content::Empty => None,
-        Content::Text => {
-            let (pool, counts) = (table.pool(column), counts(table, rows, column));
+        content if is_text || content == Content::Text => {
+            let (pool, counts) = (table.pool(column), table.counts(column, rows.iter().copied()));
             let there = || (1..counts.len()).filter(|&id| counts[id] > 0);
             let dates = there().filter(|&id| is_date(pool.get(id))).map(|id| counts[id]).sum();
             of_texts(there().count(), counts.iter().sum(), dates)
         }
+        Content::Text => None,
         Content::Number(decimal) => {
             let value = |&row: &usize| match table.at(row, column) {
                 Cell::Number(value) => whole(value),
@@ -279,25 +350,18 @@ fn identifier(
     }
 }
 
-/// How often each text of a column occurs, by its number; 0 for one that stands for a missing value.
-fn counts(table: &Table, rows: &[usize], column: usize) -> Vec<usize> {
-    let pool = table.pool(column);
-    let mut counts = vec![0; pool.len() + 1];
-    for &row in rows {
-        if let Cell::Text(id) = table.at(row, column)
-            && !pool.is_missing(id)
-        {
-            counts[id] += 1;
-        }
-    }
-    counts
-}
-
-fn kind(table: &Table, rows: &[usize], column: usize, categories: Categories) -> Kind {
-    if table.content(column, rows.iter().copied()) != Content::Text {
+fn kind(
+    table: &Table,
+    rows: &[usize],
+    column: usize,
+    is_text: bool,
+    categories: Categories,
+) -> Kind {
+    let content = table.content(column, rows.iter().copied());
+    if content == Content::Empty || (content != Content::Text && !is_text) {
         return Kind::Number;
     }
-    let (pool, counts) = (table.pool(column), counts(table, rows, column));
+    let (pool, counts) = (table.pool(column), table.counts(column, rows.iter().copied()));
     let there = (1..counts.len()).filter(|&id| counts[id] > 0);
     let mut levels: Vec<String> = there.map(|id| pool.get(id).to_owned()).collect();
     levels.sort_unstable();
@@ -345,7 +409,7 @@ mod tests {
 
     #[test]
     fn everything_is_found() {
-        let data = plain("age;colour;class\n1,5;red;1.0\n2;blue;2\n3;red;1\n").unwrap();
+        let data = plain("age;colour;class\n1,5;red;1\n2;blue;2\n3;red;1\n").unwrap();
         assert_eq!(data.x().as_slice(), [1.5, 1.0, 2.0, 0.0, 3.0, 1.0]);
         assert_eq!(data.classes(), ["1", "2"]);
         assert_eq!(data.y(), [0, 1, 0]);
@@ -366,6 +430,107 @@ mod tests {
         let columns =
             |levels: usize| read(&text(levels), &ReadOptions::default()).unwrap().columns();
         assert_eq!((columns(3), columns(20), columns(21)), (4, 21, 2));
+    }
+
+    /// `rows` numbers, and one odd cell among them in line 7.
+    fn with_odd_cell(rows: usize, odd: &str) -> String {
+        let cell = |i: usize| if i == 5 { odd.to_owned() } else { format!("{i}.25") };
+        let row = |i: usize| format!("{},{},{}\n", cell(i), i % 5, ["a", "b"][i % 2]);
+        format!("size,n,class\n{}", (0..rows).map(row).collect::<String>())
+    }
+
+    /// Neither an identifier nor a category: whatever is wanted of text columns, one odd cell is an error or is filled.
+    #[test]
+    fn one_odd_cell_among_numbers_is_refused_or_filled() {
+        for (rows, odd) in [(11, "oops"), (1500, "\"1,05x\""), (300, "\"1,05\"")] {
+            let text = with_odd_cell(rows, odd);
+            for categories in [Categories::Auto, Categories::Codes, Categories::OneHot] {
+                for missing in [Missing::Refuse, Missing::Drop] {
+                    let options = ReadOptions { missing, categories, ..ReadOptions::default() };
+                    let said = message(&text, &options);
+                    let cell = odd.trim_matches('"');
+                    let expected = format!(
+                        "line 7: column size: '{cell}' is not a number, but {} of the {rows} values",
+                        rows - 1
+                    );
+                    assert!(
+                        said.starts_with(&expected) && said.contains("ReadOptions::text"),
+                        "{said}"
+                    );
+                }
+                let options =
+                    ReadOptions { missing: Missing::Impute, categories, ..ReadOptions::default() };
+                let (data, notes) =
+                    super::read(&Input::of_bytes(text.as_bytes()), &options).unwrap();
+                assert_eq!(data.schema().columns()[0].kind, Kind::Number);
+                assert!(data.x()[(5, 0)].is_nan() && data.x()[(6, 0)] == 6.25);
+                let suspect = &notes.suspects[0];
+                assert_eq!((suspect.why, suspect.line, suspect.others), (Slip::Filled, 7, 1));
+            }
+            for column in ["size", "1"] {
+                let as_text = ReadOptions { text: vec![column.into()], ..ReadOptions::default() };
+                let kind = read(&text, &as_text).unwrap().schema().columns()[0].kind.clone();
+                assert_eq!(kind == Kind::Ignored, rows >= 30);
+                assert_eq!(kind.levels().len(), if rows >= 30 { 0 } else { rows });
+            }
+            let dropped = ReadOptions { drop: vec!["size".into()], ..ReadOptions::default() };
+            read(&text, &dropped).unwrap();
+        }
+        // One in ten is not enough to tell.
+        assert!(read(&with_odd_cell(10, "x"), &ReadOptions::default()).is_ok());
+    }
+
+    /// A column of numbers that is text on purpose.
+    #[test]
+    fn numbers_are_text_on_request() {
+        let text: String = (0..60).map(|i| format!("0{},{i}.5,{}\n", i % 4, i % 2)).collect();
+        let options = ReadOptions { text: vec!["x1".into()], ..ReadOptions::default() };
+        let data = read(&text, &options).unwrap();
+        assert_eq!(data.schema().columns()[0].kind.levels(), ["00", "01", "02", "03"]);
+        let rows =
+            data.schema().read_csv("02,7\n2,8\n".as_bytes(), &ReadOptions::default()).unwrap();
+        assert_eq!((rows.x[(0, 2)], rows.x[(1, 2)]), (1.0, 0.0));
+        let unknown = ReadOptions { text: vec!["zip".into()], ..ReadOptions::default() };
+        assert!(message(&text, &unknown).contains("no column 'zip'"));
+    }
+
+    /// Rows of four numbers and a class below a first row.
+    fn below(first: &str) -> String {
+        let row =
+            |i: usize| format!("{}.5,{},{},{i},{}\n", i % 7, i % 3, i * i % 11, ["a", "b"][i % 2]);
+        format!("{first}\n{}", (0..20).map(row).collect::<String>())
+    }
+
+    #[test]
+    fn a_first_row_of_numbers_may_be_a_header() {
+        let header = |text: &str, target: Option<&str>| {
+            let target = target.map_or(Target::Last, |name| Target::Column(name.to_owned()));
+            let options = ReadOptions { target, ..ReadOptions::default() };
+            let (data, notes) = super::read(&Input::of_bytes(text.as_bytes()), &options).unwrap();
+            (data.schema().named(), notes.header.is_some())
+        };
+        for (first, guessed) in [
+            ("0,1,2,3,species", true),
+            ("1,2,3,4,5", true),
+            ("0,1,2,3,4", true),
+            ("2019,2020,2021,2022,trend", true),
+            ("2019,2020,2021,2022,2023", true),
+            ("1100.5,1102.5,1104.5,1106.5,class", true),
+            // The class occurs again, or a name would occur twice.
+            ("0,1,2,3,a", false),
+            ("5.1,3.5,1.4,0.2,a", false),
+            ("5.1,3.5,0.2,0.2,c", false),
+            ("7,1,2,3,4", false),
+        ] {
+            assert_eq!(header(&below(first), None), (guessed, guessed), "{first}");
+        }
+        // That the column is asked for by name proves it, and nothing is guessed.
+        assert_eq!(header(&below("2019,2020,2021,2022,a"), Some("a")), (true, false));
+        assert_eq!(header(&below("2019,2020,2021,2022,a"), Some("5")), (false, false));
+        // An odd cell does not hide the names.
+        assert!(
+            message(&with_odd_cell(100, "oops"), &ReadOptions::default()).contains("column size")
+        );
     }
 
     #[test]

@@ -5,9 +5,9 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::parallel;
 
-use super::table::{Cell, Content, Table};
-use crate::data::cell::{Decimal, excerpt, number};
-use crate::data::coding::{Code, Coder, Unseen, check_dense, find, unseen};
+use super::table::{Cell, Notation, Table};
+use crate::data::cell::{Decimal, excerpt};
+use crate::data::coding::{Code, Coder, Unseen, check_dense, find, not_a_number, unseen};
 use crate::data::dataset::in_range;
 use crate::data::options::Missing;
 use crate::data::schema::{Column, Kind};
@@ -72,7 +72,7 @@ pub(super) fn encode(
     Matrix::new(rows.len(), width, data)
 }
 
-/// The categories in some rows of a table that the columns do not know.
+/// The categories in some rows of a table that the columns do not know, and the texts in columns of numbers.
 pub(super) fn unseen_in(
     table: &Table,
     rows: &[usize],
@@ -81,6 +81,13 @@ pub(super) fn unseen_in(
 ) -> Vec<Unseen> {
     let mut found = Vec::new();
     for (k, (column, &place)) in columns.iter().zip(places).enumerate() {
+        if column.kind == Kind::Number {
+            let Notation { others, first, .. } = table.notation(place, rows.iter().copied());
+            if let Some(first) = first {
+                let example = excerpt(table.cell(first, place));
+                found.push(Unseen { column: k, rows: others, example });
+            }
+        }
         let (levels, pool) = (column.kind.levels(), table.pool(place));
         if levels.is_empty() {
             continue;
@@ -116,27 +123,31 @@ struct Part {
 
 impl Part {
     fn new(table: &Table, rows: &[usize], place: usize, column: &Column, missing: Missing) -> Self {
-        let decimal = match (&column.kind, table.content(place, rows.iter().copied())) {
-            (Kind::Number, Content::Number(decimal)) => Some(decimal),
-            _ => None,
+        let notation = match column.kind {
+            Kind::Number => table.notation(place, rows.iter().copied()),
+            _ => Notation { decimal: Decimal::Point, numbers: 0, others: 0, first: None },
         };
+        let Notation { decimal, numbers, others, .. } = notation;
         let pool = table.pool(place);
         let code = |id: usize| match pool.is_missing(id) {
             true => Code::Missing,
             false => Code::of_text(&column.kind, pool.get(id), decimal),
         };
         let texts = std::iter::once(Code::Missing).chain((1..=pool.len()).map(code)).collect();
-        Self { place, coder: Coder::new(&column.kind, missing), texts }
+        Self { place, coder: Coder::new(&column.kind, missing, numbers, others), texts }
+    }
+
+    fn code(&self, cell: f64) -> Code {
+        match Cell::of(cell) {
+            Cell::Number(value) => Code::Number(value),
+            Cell::Missing => Code::Missing,
+            Cell::Text(id) => self.texts[id],
+        }
     }
 
     /// Writes the numbers of a cell; whether there is no error.
     fn encode(&self, cell: f64, out: &mut [f64]) -> bool {
-        let code = match Cell::of(cell) {
-            Cell::Number(value) => Code::Number(value),
-            Cell::Missing => Code::Missing,
-            Cell::Text(id) => self.texts[id],
-        };
-        self.coder.write(code, out)
+        self.coder.write(self.code(cell), out)
     }
 }
 
@@ -150,71 +161,32 @@ fn refuse(
 ) -> Result<()> {
     let used = columns.iter().zip(places).filter(|(column, _)| column.kind != Kind::Ignored);
     for (column, &place) in used {
-        let decimal = match (&column.kind, table.content(place, rows.iter().copied())) {
-            (Kind::Number, Content::Text) => {
-                return Err(not_a_number(table, rows, place, column, missing));
-            }
-            (_, Content::Number(decimal)) => decimal,
-            _ => Decimal::Point,
-        };
+        let part = Part::new(table, rows, place, column, missing);
         for &row in rows {
             let line = table.line(row);
-            let cell = table.cell(row, place);
-            if table.is_missing(row, place) {
-                if missing != Missing::Impute {
+            let codes = matches!(column.kind, Kind::Codes { .. });
+            match part.code(table.numbers()[row * table.width() + place]) {
+                Code::Missing if missing != Missing::Impute => {
                     return Err(Error::Missing { row: line, column: excerpt(&column.name) });
                 }
-                continue;
-            }
-            match &column.kind {
-                Kind::Number => {
-                    let value = match table.at(row, place) {
-                        Cell::Number(value) => value,
-                        _ => number(cell, decimal).unwrap_or(f64::NAN),
-                    };
+                Code::Number(value) => {
                     in_range(value, line, &column.name)?;
                 }
-                Kind::Codes { levels }
-                    if missing != Missing::Impute && find(levels, cell).is_none() =>
-                {
-                    return Err(unseen(line, column, cell));
+                Code::Level(None) if codes && missing != Missing::Impute => {
+                    return Err(unseen(line, column, table.cell(row, place)));
+                }
+                Code::NoNumber if !part.coder.fills_texts => {
+                    return Err(Error::Parse {
+                        line: line as u64,
+                        message: not_a_number(column, table.cell(row, place), missing),
+                        remedy: None,
+                    });
                 }
                 _ => {}
             }
         }
     }
     Ok(())
-}
-
-/// The error for a column of numbers that holds text. It names the first cell that is not a number in either
-/// notation or, if decimal points and commas are mixed, the first cell with a decimal comma.
-fn not_a_number(
-    table: &Table,
-    rows: &[usize],
-    place: usize,
-    column: &Column,
-    missing: Missing,
-) -> Error {
-    let first = |fails: &dyn Fn(&str) -> bool| {
-        rows.iter()
-            .copied()
-            .find(|&row| !table.is_missing(row, place) && fails(table.cell(row, place)))
-    };
-    let row = first(&|cell| !table.is_number(cell))
-        .or_else(|| first(&|cell| number(cell, Decimal::Point).is_none()))
-        .unwrap_or_default();
-    // A blank cell is refused as well, unless it is filled.
-    let way_out =
-        if missing == Missing::Impute { "correct or blank the cell" } else { "correct the cell" };
-    Error::Parse {
-        line: table.line(row) as u64,
-        message: format!(
-            "column {}: '{}' is not a number, but the column was numeric in training; {way_out}",
-            excerpt(&column.name),
-            excerpt(table.cell(row, place)),
-        ),
-        remedy: None,
-    }
 }
 
 #[cfg(test)]
@@ -262,9 +234,16 @@ mod tests {
 
     #[test]
     fn text_in_a_number_column_names_the_cell() {
-        let message = |text| run(text, Kind::Number, Missing::Impute).unwrap_err().to_string();
-        assert!(message("1\n\nabc\nx").starts_with("line 3: column c: 'abc' is not a number"));
-        assert!(message("1.5\n2,5").starts_with("line 2: column c: '2,5' is not a number"));
+        let message = |text, missing| run(text, Kind::Number, missing).unwrap_err().to_string();
+        let refused = |text| message(text, Missing::Refuse);
+        assert!(refused("1\n\nabc\nx").starts_with("line 3: column c: 'abc' is not a number"));
+        assert!(refused("1.5\n2,5").starts_with("line 2: column c: '2,5' is not a number"));
+        // Imputed, unless nothing in the column is a number.
+        assert!(message("abc\nx", Missing::Impute).contains("check which column this is"));
+        for text in ["1\nabc", "1.5\n2,5", "1\nabc\nx"] {
+            assert!(run(text, Kind::Number, Missing::Impute).unwrap()[1].is_nan(), "{text}");
+        }
+        assert!(run("abc", Kind::Number, Missing::Impute).unwrap()[0].is_nan());
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
     }
     let width = survey.width;
     let (x, found) = fill(input, &survey, width, true)?;
-    let labels = labels::encode(found.rows.iter().map(|&id| found.pool.get(id as usize)));
+    let labels = labels::encode_numbers(found.rows.iter().map(|&id| found.pool.get(id as usize)));
     let target = TargetColumn { name: "label".to_owned(), position: 0, numeric: labels.numeric };
     let names: Vec<String> = (1..=width).map(|index| index.to_string()).collect();
     let said = said(&names, None, options)?;

@@ -28,7 +28,8 @@ use std::io::Read;
 use std::path::Path;
 
 use super::{Dataset, Format, ReadOptions, Schema};
-use crate::error::Result;
+use crate::data::cell::excerpt;
+use crate::error::{Error, Result};
 
 impl Dataset {
     /// Reads a file; its format is found from its content unless the options give it.
@@ -67,6 +68,8 @@ pub struct Training {
     pub suspects: Vec<Suspect>,
     /// What was missing.
     pub gaps: Gaps,
+    /// The names of the columns, if that the first row holds them is a guess that may be wrong.
+    pub guessed: Option<Vec<String>>,
 }
 
 /// Missing values of training data that were not refused.
@@ -95,17 +98,26 @@ pub fn training(input: &Input, options: &ReadOptions) -> Result<Training> {
         Some(format) => format,
         None => format_in(input, false)?,
     };
-    let (suspects, gaps) = (Vec::new(), Gaps::default());
+    if let (Some(column), Format::Libsvm | Format::Npy) = (options.text.first(), format) {
+        return Err(Error::parameter(
+            "text",
+            format!("'{}'", excerpt(column)),
+            "a column of a CSV table, but this file is not one",
+        ));
+    }
+    let (suspects, gaps, guessed) = (Vec::new(), Gaps::default(), None);
     Ok(match format {
-        Format::Libsvm => Training { data: libsvm::read(input, options)?, format, suspects, gaps },
+        Format::Libsvm => {
+            Training { data: libsvm::read(input, options)?, format, suspects, gaps, guessed }
+        }
         Format::Npy => {
             let data = npy::read(input, options)?;
             let gaps = Gaps::of_array(&data, npy::Array::open(input)?.rows());
-            Training { data, format, suspects, gaps }
+            Training { data, format, suspects, gaps, guessed }
         }
         Format::Csv => {
-            let (data, csv::Notes { suspects, gaps }) = csv::read(input, options)?;
-            Training { data, format, suspects, gaps }
+            let (data, csv::Notes { suspects, gaps, header }) = csv::read(input, options)?;
+            Training { data, format, suspects, gaps, guessed: header }
         }
     })
 }
@@ -156,8 +168,8 @@ mod tests {
         match training(input, options) {
             Ok(read) => {
                 let new = new_rows(read.data.schema(), input, options);
-                let Training { data, format, suspects, gaps } = &read;
-                format!("{data:?} {format:?} {suspects:?} {gaps:?} {new:?}")
+                let Training { data, format, suspects, gaps, guessed } = &read;
+                format!("{data:?} {format:?} {suspects:?} {gaps:?} {guessed:?} {new:?}")
             }
             Err(e) => format!("{e:?}"),
         }
@@ -279,18 +291,19 @@ mod tests {
             let input = Input::of_bytes(text.as_bytes()).in_pieces(64);
             training(&input, &options).unwrap()
         };
-        let late = read(format!("{rows}oops,1\n"));
+        let texts = "oops,1\n".repeat(60);
+        let late = read(format!("{rows}{texts}"));
         let early = read(format!("oops,1\n{rows}"));
         let levels = ["0.50", "1.50", "2.50", "oops"];
         assert_eq!(late.data.schema().columns()[0].kind.levels(), levels);
         // A text above numbers is a name, unless it is said that it is not.
         assert!(early.data.schema().named());
         let said = ReadOptions { header: Some(false), ..options.clone() };
-        let text = format!("oops,1\n{rows}");
+        let text = format!("{texts}{rows}");
         let early = training(&Input::of_bytes(text.as_bytes()), &said).unwrap();
         assert_eq!(early.data.schema().columns()[0].kind.levels(), levels);
         assert_eq!((late.suspects.len(), early.suspects.len()), (1, 1));
-        assert_eq!((late.suspects[0].line, late.suspects[0].others), (401, 1));
+        assert_eq!((late.suspects[0].line, late.suspects[0].others), (401, 60));
     }
 
     #[test]

@@ -98,9 +98,11 @@ impl Schema {
     fn libsvm_rows(&self, input: &Input) -> Result<NewRows> {
         self.only_numbers("LIBSVM rows")?;
         let (x, found) = libsvm::read_new(input, self.columns.len())?;
-        let name = |label: String| labels::canonical(&label, self.target.numeric);
         let x = only_columns(x, &self.used_places());
-        Ok(NewRows::new(x, found.map(|all| all.into_iter().map(name).collect())))
+        Ok(NewRows::new(
+            x,
+            found.map(|all| all.iter().map(|label| labels::by_value(label)).collect()),
+        ))
     }
 
     fn npy_rows(&self, input: &Input) -> Result<NewRows> {
@@ -110,8 +112,7 @@ impl Schema {
         let places: Vec<usize> = self.used_places().into_iter().map(|k| places[k]).collect();
         let names: Vec<&str> = self.used_columns().map(|c| c.name.as_str()).collect();
         let numbers = array.read(input, &places, &names, target, self.missing)?;
-        let name =
-            |label: Option<String>| label.map(|l| labels::canonical(&l, self.target.numeric));
+        let name = |label: Option<String>| label.map(|label| labels::by_value(&label));
         let labels = numbers.labels.into_iter().map(name).collect();
         Ok(NewRows::new(numbers.x, target.and(labels)))
     }
@@ -170,7 +171,10 @@ impl Schema {
         };
         let labels = target.and_then(|j| {
             let label = |&i: &usize| {
-                let name = || labels::canonical(table.cell(i, j), self.target.numeric);
+                let name = || match self.format {
+                    Format::Libsvm => labels::by_value(table.cell(i, j)),
+                    _ => labels::of_table(table.cell(i, j), self.target.numeric),
+                };
                 (!table.is_missing(i, j)).then(name)
             };
             rows.iter().map(label).collect()
@@ -521,8 +525,9 @@ mod tests {
     fn what_is_filled_is_no_error_beside_one() {
         let text = "colour,age,class\nred,30,1\nblue,40,2\n";
         let schema = schema(text, |o| o.missing = Missing::Impute);
-        let error = new(&schema, "colour,age\n?,1\ngreen,2\nred,?\nred,oops\n").unwrap_err();
+        let error =
+            new(&schema, "colour,age\n?,1\ngreen,2\nred,?\nblue,oops\nred,1e301\n").unwrap_err();
         let error = error.to_string();
-        assert!(error.contains("oops") && error.contains("age"), "{error}");
+        assert!(error.contains("1e301") && error.contains("age"), "{error}");
     }
 }

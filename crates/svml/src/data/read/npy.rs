@@ -388,7 +388,7 @@ pub(super) fn read(input: &Input, options: &ReadOptions) -> Result<Dataset> {
         return Err(Error::NoRows(" with a class label".to_owned()));
     }
     let x = if kept.len() < x.rows() { x.select_rows(&kept) } else { x };
-    let found = labels::encode(labels.iter().flatten().map(String::as_str));
+    let found = labels::encode_numbers(labels.iter().flatten().map(String::as_str));
     schema.target.numeric = found.numeric;
     let weights = vec![1.0; x.rows()];
     let data = Dataset { x, y: found.y, classes: found.classes, schema, weights, groups: None };

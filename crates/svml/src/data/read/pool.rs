@@ -33,6 +33,13 @@ impl Pool {
         self.missing[id - 1]
     }
 
+    /// Takes the texts that are not `kept` for missing values.
+    pub(super) fn take_for_missing(&mut self, kept: impl Fn(&str) -> bool) {
+        for id in 1..=self.len() {
+            self.missing[id - 1] |= !kept(self.get(id));
+        }
+    }
+
     /// All texts, by number.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         (1..=self.len()).map(|id| self.get(id))

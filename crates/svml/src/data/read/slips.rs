@@ -28,17 +28,18 @@ pub struct Suspect {
 pub enum Slip {
     /// It is text because of a few cells that are no numbers: typing mistakes, or an unknown word for a missing value.
     FewTexts,
+    /// It is numbers, and the very few cells that are none are filled like missing values.
+    Filled,
     /// It is text, but nearly all cells are numbers with a comma, a sign or a unit: `1,234`, `$12`, `12%`, `1,5` beside `1.5`.
     Signs,
     /// It is numbers, but its commas may separate thousands: `999`, `1,000`.
     Thousands,
 }
 
-/// The columns of a table that look mistyped. The column `target` is left out.
-pub(super) fn suspects(table: &Table, header: bool, target: usize) -> Vec<Suspect> {
+/// Those of some columns of a table that look mistyped.
+pub(super) fn suspects(table: &Table, header: bool, columns: &[usize]) -> Vec<Suspect> {
     let names = table.names(header);
-    let columns = names.iter().enumerate().filter(|&(column, _)| column != target);
-    columns.filter_map(|(column, name)| suspect(table, header, column, name)).collect()
+    columns.iter().filter_map(|&column| suspect(table, header, column, &names[column])).collect()
 }
 
 /// Why a column is suspect, if it is: at least four in five cells are numbers, or look like them, but it is text; or it has

@@ -16,6 +16,8 @@ use super::pool::Pool;
 use super::slips::{has_thousands, has_three_digits};
 use super::source::{Input, LineCounter, Piece, check_width};
 use crate::data::cell::{Decimal, is_missing, number};
+use crate::data::coding::are_odd;
+use crate::data::identifiers::{YEARS, whole};
 use crate::data::{Delimiter, MAX_COLUMNS, MAX_DENSE_BYTES};
 
 /// How many of the first rows decide whether a column is read as numbers.
@@ -62,6 +64,18 @@ pub(super) enum Content {
     Number(Decimal),
     /// At least one is not a number.
     Text,
+}
+
+/// How the numbers of a column are written.
+pub(super) struct Notation {
+    /// The notation in which more cells are numbers.
+    pub decimal: Decimal,
+    /// How many are; they are not counted in a column that has no texts.
+    pub numbers: usize,
+    /// How many are not, without the missing ones.
+    pub others: usize,
+    /// The row of the first of these.
+    pub first: Option<usize>,
 }
 
 /// One cell.
@@ -332,14 +346,8 @@ impl Table {
                 Some(_) => Content::Text,
             };
         }
-        let pool = &self.pools[column];
-        let mut there = vec![false; pool.len() + 1];
-        for row in rows {
-            if let Cell::Text(id) = self.at(row, column) {
-                there[id] = !pool.is_missing(id);
-            }
-        }
-        let texts = || (1..there.len()).filter(|&id| there[id]).map(|id| pool.get(id));
+        let (pool, counts) = (&self.pools[column], self.counts(column, rows));
+        let texts = || (1..counts.len()).filter(|&id| counts[id] > 0).map(|id| pool.get(id));
         let all = |decimal| texts().all(|text| number(text, decimal).is_some());
         if texts().next().is_none() {
             Content::Empty
@@ -350,6 +358,57 @@ impl Table {
         } else {
             Content::Text
         }
+    }
+
+    /// How often each text of a column occurs, by its number; 0 for one that stands for a missing value.
+    pub(super) fn counts(&self, column: usize, rows: impl Iterator<Item = usize>) -> Vec<usize> {
+        let pool = &self.pools[column];
+        let mut counts = vec![0; pool.len() + 1];
+        for row in rows {
+            if let Cell::Text(id) = self.at(row, column)
+                && !pool.is_missing(id)
+            {
+                counts[id] += 1;
+            }
+        }
+        counts
+    }
+
+    /// How the numbers of a column are written in some rows, and what is none.
+    pub(super) fn notation(
+        &self,
+        column: usize,
+        mut rows: impl Iterator<Item = usize> + Clone,
+    ) -> Notation {
+        if let Mode::Number(decimal) = self.layout.modes[column] {
+            return Notation { decimal, numbers: 0, others: 0, first: None };
+        }
+        let (pool, counts) = (&self.pools[column], self.counts(column, rows.clone()));
+        let is = |id: usize, decimal| number(pool.get(id), decimal).is_some();
+        let numbers = |decimal| -> usize {
+            (1..counts.len())
+                .filter(|&id| counts[id] > 0 && is(id, decimal))
+                .map(|id| counts[id])
+                .sum()
+        };
+        let (points, commas) = match self.layout.delimiter {
+            Delimiter::Comma => (numbers(Decimal::Point), 0),
+            _ => (numbers(Decimal::Point), numbers(Decimal::Comma)),
+        };
+        let decimal = if commas > points { Decimal::Comma } else { Decimal::Point };
+        let numbers = points.max(commas);
+        let others = counts.iter().sum::<usize>() - numbers;
+        let is_other = |row: &usize| match self.at(*row, column) {
+            Cell::Text(id) => counts[id] > 0 && !is(id, decimal),
+            _ => false,
+        };
+        let first = if others > 0 { rows.find(is_other) } else { None };
+        Notation { decimal, numbers, others, first }
+    }
+
+    /// Takes what is no number in this notation for a missing value.
+    pub(super) fn take_odd_for_missing(&mut self, column: usize, decimal: Decimal) {
+        self.pools[column].take_for_missing(|text| number(text, decimal).is_some());
     }
 
     /// The first of the commas of a column that may separate thousands, with its line: every comma has three digits after it
@@ -381,7 +440,9 @@ impl Table {
         let is_text = |cell: &str| !is_missing(cell) && !self.is_number(cell);
         let mut numbers = self.first.iter().any(|cell| self.is_number(cell));
         for column in 0..self.width() {
-            if matches!(self.content(column, below.clone()), Content::Number(_)) {
+            let notation = self.notation(column, below.clone());
+            let odd = are_odd(notation.numbers, notation.others);
+            if odd || matches!(self.content(column, below.clone()), Content::Number(_)) {
                 if is_text(self.cell(0, column)) {
                     return true;
                 }
@@ -389,6 +450,45 @@ impl Table {
             }
         }
         !numbers && self.first.iter().any(|cell| is_text(cell)) && !self.first_row_recurs(below)
+    }
+
+    /// Whether the first row may hold names although it has numbers: that of the target is a text which occurs nowhere
+    /// else, above texts that do; or the others are numbers that count columns or are years, and the target's own occurs
+    /// nowhere else. No text of it occurs again.
+    pub(super) fn may_have_header(&self, target: usize) -> bool {
+        let below = || 1..self.rows();
+        let is_text = |cell: &str| !is_missing(cell) && !self.is_number(cell);
+        let occurs = |column: usize| {
+            let cell = self.at(0, column);
+            matches!(cell, Cell::Text(_)) && below().any(|row| self.at(row, column) == cell)
+        };
+        let mut names: Vec<&String> = self.first.iter().filter(|cell| !is_missing(cell)).collect();
+        names.sort_unstable();
+        let texts = (0..self.width()).filter(|&column| is_text(&self.first[column]));
+        if self.rows() < 3
+            || names.windows(2).any(|pair| pair[0] == pair[1])
+            || occurs(target)
+            || texts.into_iter().any(occurs)
+        {
+            return false;
+        }
+        let named = is_text(&self.first[target]);
+        let classes = self.counts(target, below());
+        let distinct = classes.iter().filter(|count| **count > 0).count();
+        if named && classes.iter().sum::<usize>() >= 2 * distinct {
+            return true;
+        }
+        let others = (0..self.width()).filter(|&column| !(named && column == target));
+        let numbers: Option<Vec<i64>> = others
+            .map(|column| &self.first[column])
+            .filter(|cell| !cell.is_empty())
+            .map(|cell| number(cell, Decimal::Point).and_then(whole))
+            .collect();
+        numbers.is_some_and(|numbers| {
+            let counts = |from: i64| numbers.iter().copied().eq(from..from + numbers.len() as i64);
+            let years = numbers.iter().all(|n| YEARS.contains(n)) && numbers.is_sorted();
+            numbers.len() > 2 && (counts(0) || counts(1) || years)
+        })
     }
 
     fn first_row_recurs(&self, below: Range<usize>) -> bool {
@@ -488,6 +588,16 @@ impl Read {
                     remedy: Some(Remedy::GiveDelimiter),
                 });
             }
+            if quoted && let Some(lines) = record.lines_that_are_rows(layout) {
+                return Err(Error::Parse {
+                    line,
+                    message: format!(
+                        "a cell in quotes makes one row of the {lines} lines from here to line {}, but each of them is a row of {width} cells by itself; remove the two quotes, or the line ends in the cell",
+                        line + lines as u64 - 1
+                    ),
+                    remedy: None,
+                });
+            }
             read.lines.push(line as u32);
             for (k, &column) in columns.iter().enumerate() {
                 let cell = record.cell(column);
@@ -577,6 +687,36 @@ impl<'a> Record<'a> {
     fn cells(&self) -> impl Iterator<Item = &'a str> {
         let text = self.text;
         self.cells.iter().map(move |range| text[range.clone()].trim())
+    }
+
+    /// How many lines the row has, if it has several and each would be a row by itself, with numbers in the columns of
+    /// numbers: two stray quotes make one row of them. Two lines of texts may be a cell with a line end all the same.
+    fn lines_that_are_rows(&self, layout: &Layout) -> Option<usize> {
+        if !self.cells().any(|cell| cell.contains(['\n', '\r'])) {
+            return None;
+        }
+        let separator = char::from(delimiter::byte(layout.delimiter));
+        let text = self.cells().collect::<Vec<_>>().join(separator.encode_utf8(&mut [0; 4]));
+        let text = text.replace("\r\n", "\n");
+        let lines: Vec<&str> = text.split(['\n', '\r']).collect();
+        let mut numbers = false;
+        let mut fits = |line: &&str| {
+            let cells: Vec<&str> = match layout.delimiter {
+                Delimiter::Spaces => line.split_whitespace().collect(),
+                _ => line.split(separator).map(str::trim).collect(),
+            };
+            cells.len() == layout.modes.len()
+                && cells.iter().zip(&layout.modes).all(|(cell, mode)| match mode {
+                    Mode::Number(decimal) => {
+                        let is_number = number(cell, *decimal).is_some();
+                        numbers |= is_number;
+                        is_number || is_missing(cell)
+                    }
+                    Mode::Text => true,
+                })
+        };
+        let all = lines.iter().filter(|line| !line.trim().is_empty()).all(&mut fits);
+        (all && (numbers || lines.len() > 2)).then_some(lines.len())
     }
 
     /// Whether all cells are empty or white space.
@@ -748,6 +888,41 @@ mod tests {
             assert_eq!((0..3).map(|i| t.line(i)).collect::<Vec<_>>(), [2, 5, 6]);
             let t = Table::parse(&text.replace(',', "  "), Delimiter::Spaces).unwrap();
             assert_eq!((0..3).map(|i| t.line(i)).collect::<Vec<_>>(), [2, 5, 6]);
+        }
+    }
+
+    /// Two quotes that do not belong there make one row of all lines between them.
+    #[test]
+    fn quotes_that_swallow_rows_are_noticed() {
+        let rows = |from: usize, quote: &str, to: usize, end: &str| -> String {
+            let mark = |i: usize| if i == from { quote } else { "" };
+            let close = |i: usize| if i == to { quote } else { "" };
+            (1..=40)
+                .map(|i| format!("{i},{}{}.5{},{}{end}", mark(i), i % 7, close(i), i % 3))
+                .collect()
+        };
+        let read = |text: &str| {
+            let input = Input::of_bytes(text.as_bytes());
+            Table::read(&input, None, None, |_| Vec::new()).map(|table| table.rows())
+        };
+        for end in ["\n", "\r\n", "\r"] {
+            assert_eq!(read(&rows(5, "", 15, end)).unwrap(), 40);
+            for (from, to) in [(5, 15), (1, 2), (39, 40), (1, 40)] {
+                let said = read(&rows(from, "\"", to, end)).unwrap_err().to_string();
+                let lines = format!(
+                    "line {from}: a cell in quotes makes one row of the {} lines from here to line {to}",
+                    to - from + 1
+                );
+                assert!(said.starts_with(&lines), "{said}");
+            }
+        }
+        // Cells with line ends.
+        for (text, rows) in [
+            ("1,\"a, b\nc, d\",x\n2,e,y\n", 2),
+            ("n,t\n1,\"a\nb,c\"\n2,d\n", 3),
+            ("a,\"b\r\n\r\nc\"\nd,e\n", 2),
+        ] {
+            assert_eq!(read(text).unwrap(), rows, "{text}");
         }
     }
 
