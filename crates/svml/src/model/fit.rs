@@ -232,8 +232,8 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
         FormChoice::Auto => members::learn(&sample, params, approach, run)?,
         FormChoice::Fixed(form) => members::learn_one(&sample, form, params, approach, run)?,
     };
-    let MeanFit { members, honest, candidates, trace, best, stop } = learned;
-    warnings.extend(honest.as_ref().and_then(guessing_warning));
+    let MeanFit { members, honest, candidates, trace, best, stop, warning } = learned;
+    warnings.extend(honest.as_ref().and_then(guessing_warning).or(warning));
     run.begins(Activity::TrainingFinalSvms);
     let watch = run.watch();
     let train = |member| final_svms(&rows, params, approach, member, stop, honest.is_none(), watch);

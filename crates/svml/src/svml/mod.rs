@@ -115,9 +115,10 @@ parameters! {
         lambda: f64 = 0.01, "a positive number";
         /// Where L starts: scaled (L0 = I/sqrt(d), principal components for rank=R), identity, or gradients
         /// (from the gradient outer product of SVMs with a spherical metric; only if a form is given), or L0 on
-        /// the original features, as {"given": [[..], ..]}, if the form is full or rank=R.
+        /// the original features, as {"given": [[..], ..]}, if the form is full or rank=R. auto is gradients for a
+        /// given rank=R, and otherwise scaled.
         #[alias = "start"]
-        init: Init = Init::Scaled, "scaled, identity, gradients or an array";
+        init: Init = Init::Auto, "auto, scaled, identity, gradients or an array";
         /// Initial C. A small value starts from a smooth decision function, so that stopping early is safe.
         initial_cost: f64 = 0.5, "a number between 0.001 and 10000";
         /// Whether C is learned with the metric; otherwise it keeps its initial value.
@@ -170,6 +171,7 @@ impl Svml {
             criterion: Criterion::HoldOut,
             surrogate: Surrogate::Sigmoid,
             lambda: 0.1,
+            init: Init::Scaled,
             optimiser: Optimiser::ConjugateGradients,
             tolerance: 1e-3,
             cross_fit: false,
@@ -200,7 +202,7 @@ impl Svml {
         // Both halves of the rows are learned from at the same time.
         let at_once = if self.cross_fit && rayon::current_num_threads() > 1 { 2 } else { 1 };
         let mut numbers = at_once * self.optimiser.vectors() * form.len(features) as u128;
-        if let (Init::Gradients, Form::Full | Form::Rank(_)) = (&self.init, form) {
+        if self.init.is_from_gradients(form) && matches!(form, Form::Full | Form::Rank(_)) {
             // G, the products that it is made of, and its eigenvectors.
             numbers += 8 * (features as u128).pow(2);
         }
@@ -268,7 +270,8 @@ impl Learner for Svml {
                 FormChoice::Fixed(Form::Rank(rank)) => rank,
                 FormChoice::Fixed(Form::Full) => features,
                 _ => {
-                    let bound = "scaled, identity or gradients, unless the form is full or rank=R";
+                    let bound =
+                        "auto, scaled, identity or gradients, unless the form is full or rank=R";
                     return Err(Error::parameter("init", "an array", bound));
                 }
             };
@@ -294,7 +297,7 @@ impl Learner for Svml {
 }
 
 /// With landmarks, a start from gradients is taken from so many rows.
-const GRADIENT_ROWS: usize = 4000;
+const GRADIENT_ROWS: usize = 2000;
 
 /// Learns metric, C and SVMs of one form.
 pub(crate) fn learn_form(
@@ -303,17 +306,23 @@ pub(crate) fn learn_form(
     params: &Svml,
     run: &mut Run<'_>,
 ) -> Result<SvmlFit> {
-    let from = match (&params.init, params.landmarks) {
+    let start = match params.landmarks {
+        _ if !params.init.is_from_gradients(form) => {
+            return descend(sample, form, params, None, run);
+        }
         // Directions need few rows.
-        (Init::Gradients, LandmarkChoice::Count(_)) => {
+        LandmarkChoice::Count(_) => {
             let few = sample.some(GRADIENT_ROWS);
             let exact = Svml { landmarks: LandmarkChoice::Exact, ..params.clone() };
-            let SvmlFit { metric, cost, .. } =
-                gradient_start::start(&few.sample()?, form, &exact, run)?;
-            Some(SvmlFit::start(metric, cost))
+            gradient_start::start(&few.sample()?, form, &exact, run)
+                .map(|SvmlFit { metric, cost, .. }| SvmlFit::start(metric, cost))
         }
-        (Init::Gradients, _) => Some(gradient_start::start(sample, form, params, run)?),
-        _ => None,
+        _ => gradient_start::start(sample, form, params, run),
+    };
+    let from = match start {
+        // What time is left may do for a simpler start.
+        Err(Error::Interrupted) => None,
+        start => Some(start?),
     };
     descend(sample, form, params, from, run)
 }
