@@ -56,8 +56,8 @@ DOC = f"""Parameters
 default="auto"
         Initial value of L: I/sqrt(d), I, or the directions in which SVMs with one width vary most, the last only if a
         form is given. For low rank, the first two are the leading principal directions. "auto" is "gradients" for low
-        rank and otherwise "scaled", and "pca" is the same as "identity". An array is L on the original features, such as
-        `components_` of another fit, for the forms "full" and "low_rank".
+        rank with up to 1,000 features and otherwise "scaled", and "pca" is the same as "identity". An array is L on the
+        original features, such as `components_` of another fit, for the forms "full" and "low_rank".
     C_init : float, default=0.5
         Initial value of C.
     learn_C : bool, default=True

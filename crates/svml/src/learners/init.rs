@@ -14,7 +14,8 @@ use crate::metric::{Form, Metric};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Init {
-    /// SVML's default: [`Init::Gradients`] where a form of few rows is given, and otherwise [`Init::Scaled`].
+    /// SVML's default: [`Init::Gradients`] where the form rank=R is given and there are at most 1,000 features, and
+    /// otherwise [`Init::Scaled`].
     Auto,
     /// L0 = I. If L has r rows: the r leading principal directions, each of length 1.
     Identity,
@@ -75,11 +76,6 @@ impl Init {
             );
         }
         Ok(if l.len() == features { Form::Full } else { Form::Rank(l.len()) })
-    }
-
-    /// Whether L of this form, if it is given, starts from gradients.
-    pub(crate) fn is_from_gradients(&self, form: Form) -> bool {
-        *self == Self::Gradients || (*self == Self::Auto && matches!(form, Form::Rank(_)))
     }
 
     /// L0 in the given form. [`Init::Auto`] and [`Init::Gradients`] give the same as [`Init::Scaled`] here, because

@@ -73,7 +73,7 @@ const SCREENED_ROWS: usize = 1500;
 const LEAST_ALIKE: f64 = 0.9;
 const FAR_ABOVE: f64 = 0.1;
 /// G has d x d entries and its eigenvectors take d^3 operations: not for more columns than this.
-const MOST_COLUMNS: usize = 1000;
+pub(super) const MOST_COLUMNS: usize = 1000;
 
 /// A member of the mean.
 #[derive(Clone, Debug)]

@@ -36,6 +36,7 @@ use crate::run::Run;
 use approach::{Approach, COPIES, LandmarkChoice, Size, are_learned_from_in_parts};
 use criterion::Criterion;
 use descent::{SvmlFit, descend};
+use members::MOST_COLUMNS;
 
 /// The structure of L, or that it is chosen from the data. As text: `auto`, or that of the [`Form`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +117,7 @@ parameters! {
         /// Where L starts: scaled (L0 = I/sqrt(d), principal components for rank=R), identity, or gradients
         /// (from the gradient outer product of SVMs with a spherical metric; only if a form is given), or L0 on
         /// the original features, as {"given": [[..], ..]}, if the form is full or rank=R. auto is gradients for a
-        /// given rank=R, and otherwise scaled.
+        /// given rank=R and at most 1,000 features, and otherwise scaled.
         #[alias = "start"]
         init: Init = Init::Auto, "auto, scaled, identity, gradients or an array";
         /// Initial C. A small value starts from a smooth decision function, so that stopping early is safe.
@@ -202,11 +203,21 @@ impl Svml {
         // Both halves of the rows are learned from at the same time.
         let at_once = if self.cross_fit && rayon::current_num_threads() > 1 { 2 } else { 1 };
         let mut numbers = at_once * self.optimiser.vectors() * form.len(features) as u128;
-        if self.init.is_from_gradients(form) && matches!(form, Form::Full | Form::Rank(_)) {
+        let from_gradients = self.starts_from_gradients(form, features);
+        if from_gradients && matches!(form, Form::Full | Form::Rank(_)) {
             // G, the products that it is made of, and its eigenvectors.
             numbers += 8 * (features as u128).pow(2);
         }
         check_numbers(form, features, numbers, memory)
+    }
+
+    /// Whether L of this form, if it is given, starts from gradients.
+    fn starts_from_gradients(&self, form: Form, features: usize) -> bool {
+        match self.init {
+            Init::Gradients => true,
+            Init::Auto => matches!(form, Form::Rank(_)) && features <= MOST_COLUMNS,
+            _ => false,
+        }
     }
 
     /// How many bytes a fit may use.
@@ -307,7 +318,7 @@ pub(crate) fn learn_form(
     run: &mut Run<'_>,
 ) -> Result<SvmlFit> {
     let start = match params.landmarks {
-        _ if !params.init.is_from_gradients(form) => {
+        _ if !params.starts_from_gradients(form, sample.features()) => {
             return descend(sample, form, params, None, run);
         }
         // Directions need few rows.
