@@ -30,7 +30,7 @@ def table(path: Path, directions: int, columns: int, rows: int, seed: int, turn:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("svml", type=Path)
+    parser.add_argument("svml", type=lambda path: Path(path).resolve())
     parser.add_argument("--rows", default="1000,2000,4000")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--init", default="scaled,auto")
