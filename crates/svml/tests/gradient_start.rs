@@ -147,7 +147,7 @@ fn a_given_rank_finds_the_ball() {
     for rotation_seed in 0..4 {
         let seed = 2 * rotation_seed;
         let generator = Generator {
-            rows: 1000,
+            rows: 1500,
             informative: 3,
             noise: 9,
             rotation_seed,
