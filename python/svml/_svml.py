@@ -52,12 +52,12 @@ DOC = f"""Parameters
         Steepness of the sigmoid and of the logistic surrogate.
     regularization : float, default=0.01
         Weight of the regulariser that keeps L near its initial value.
-    init : {{"scaled", "identity", "gradients", "auto", "pca"}} or array-like of shape (n_components, n_features), \
-default="scaled"
+    init : {{"auto", "scaled", "identity", "gradients", "pca"}} or array-like of shape (n_components, n_features), \
+default="auto"
         Initial value of L: I/sqrt(d), I, or the directions in which SVMs with one width vary most, the last only if a
-        form is given. For low rank, the first two are the leading principal directions. "auto" is the default, and "pca"
-        is the same as "identity". An array is L on the original features, such as `components_` of another fit, for the
-        forms "full" and "low_rank".
+        form is given. For low rank, the first two are the leading principal directions. "auto" is "gradients" for low
+        rank with up to 1,000 features and otherwise "scaled", and "pca" is the same as "identity". An array is L on the
+        original features, such as `components_` of another fit, for the forms "full" and "low_rank".
     C_init : float, default=0.5
         Initial value of C.
     learn_C : bool, default=True
@@ -192,7 +192,7 @@ class SVML(Estimator):
         surrogate: str = "squared_hinge",
         steepness: float = 5.0,
         regularization: float = 0.01,
-        init: str | ArrayLike = "scaled",
+        init: str | ArrayLike = "auto",
         C_init: float = 0.5,
         learn_C: bool = True,
         solver: str = "lbfgs",

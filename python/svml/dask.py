@@ -112,7 +112,7 @@ class SVMLClassifier(svml.SVMLClassifier):
         surrogate: str = "squared_hinge",
         steepness: float = 5.0,
         regularization: float = 0.01,
-        init: str = "scaled",
+        init: str = "auto",
         C_init: float = 0.5,
         learn_C: bool = True,
         solver: str = "lbfgs",

@@ -445,7 +445,7 @@ def test_random_state(small):
         (SVML(surrogate="step"), "'surrogate' parameter of SVML must be squared_hinge, sigmoid or logistic"),
         (SVML(solver="newton"), "'solver' parameter of SVML must be 'lbfgs' or 'cg'"),
         (SVML(solver=[]), "'solver' parameter of SVML must be 'lbfgs' or 'cg'"),
-        (SVML(init="zero"), "'init' parameter of SVML must be scaled, identity, gradients or an array"),
+        (SVML(init="zero"), "'init' parameter of SVML must be auto, scaled, identity, gradients or an array"),
         (NCA(init="gradients"), "'init' parameter of NCA must be identity, scaled or an array"),
         (SVML(learn_C=3), "'learn_C' parameter of SVML must be True or False. Got 3"),
         (SVML(cross_fit="no"), "'cross_fit' parameter of SVML must be True or False. Got 'no'"),

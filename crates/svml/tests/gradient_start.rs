@@ -113,14 +113,18 @@ fn interrupted() {
     assert_eq!(model.report().stop, Some(Stop::Interrupted));
     assert_eq!(model.report().trace.len(), 1);
 
+    let low = Svml { form: Form::Rank(2).into(), ..params.clone() };
     for micros in [0, 200, 1000, 5000, 20_000, 60_000] {
-        let limit = std::time::Duration::from_micros(micros);
-        let mut run = Run::new().time_limit(limit);
-        match Model::fit_with(&data, &params, &mut run) {
-            Ok(model) => {
-                assert!(model.decision(data.x()).unwrap().as_slice().iter().all(|h| h.is_finite()));
+        for params in [&params, &low] {
+            let limit = std::time::Duration::from_micros(micros);
+            let mut run = Run::new().time_limit(limit);
+            match Model::fit_with(&data, params, &mut run) {
+                Ok(model) => {
+                    let decision = model.decision(data.x()).unwrap();
+                    assert!(decision.as_slice().iter().all(|h| h.is_finite()));
+                }
+                Err(error) => assert!(matches!(error, svml::Error::Interrupted), "{error}"),
             }
-            Err(error) => assert!(matches!(error, svml::Error::Interrupted), "{error}"),
         }
     }
 }
@@ -135,6 +139,76 @@ fn cross_fitting_starts_there_too() {
     let model = Model::fit(&train, &params).unwrap();
     let (said, seen) = (model.report().honest.unwrap().error, model.error_rate(&test).unwrap());
     assert!(seen < 0.1 && said < 0.2, "{said} said, {seen} seen");
+}
+
+/// A given low rank finds the directions from any rotation, and so do the halves that its error is reported from.
+#[test]
+fn a_given_rank_finds_the_ball() {
+    for rotation_seed in 0..4 {
+        let seed = 2 * rotation_seed;
+        let generator = Generator {
+            rows: 1500,
+            informative: 3,
+            noise: 9,
+            rotation_seed,
+            seed,
+            ..Default::default()
+        };
+        let train = generator.generate().unwrap().data;
+        let test = Generator { rows: 3000, seed: 1, ..generator }.generate().unwrap().data;
+        let fit = |form: Form| {
+            let model = Model::fit(&train, Svml { form: form.into(), ..Svml::default() }).unwrap();
+            let (said, seen) = (model.report().honest.unwrap().error, model.error_rate(&test));
+            (said, seen.unwrap(), model.report().warnings.clone())
+        };
+        let ((said, seen, warnings), (_, of_sphere, _)) = (fit(Form::Rank(3)), fit(Form::Sphere));
+        let what = format!("{rotation_seed}: {said} said, {seen} seen, {of_sphere} of a sphere");
+        assert!(seen < 0.15 && seen < of_sphere - 0.03, "{what}");
+        assert!((said - seen).abs() < 0.05, "{what}");
+        assert!(warnings.is_empty(), "{what}: {warnings:?}");
+    }
+}
+
+/// Where the halves have too few rows to find what all rows show, the model comes with a warning.
+#[test]
+fn halves_that_end_elsewhere_are_noticed() {
+    let generator = Generator { rows: 400, noise: 18, ..Default::default() };
+    let train = generator.generate().unwrap().data;
+    let warnings = |form: Form| {
+        let params = Svml { form: form.into(), ..Svml::default() };
+        Model::fit(&train, params).unwrap().report().warnings.join("; ")
+    };
+    let (low, full) = (warnings(Form::Rank(2)), warnings(Form::Diagonal));
+    assert!(low.contains("look along other directions (likeness 0."), "{low}");
+    assert!(!full.contains("directions"), "{full}");
+}
+
+/// The default start: gradients for a given low rank of SVML, and nothing else than before for all others.
+#[test]
+fn auto_is_for_low_ranks_alone() {
+    let data = Generator { rows: 120, ..Default::default() }.generate().unwrap().data;
+    let metric = |form: Form, init: Init| {
+        let params = Svml { form: form.into(), init, cross_fit: false, ..Svml::default() };
+        Model::fit(&data, params).unwrap().metric().values().to_vec()
+    };
+    for (form, same, other) in [
+        (Form::Rank(2), Init::Gradients, Init::Scaled),
+        (Form::Full, Init::Scaled, Init::Gradients),
+        (Form::Diagonal, Init::Scaled, Init::Gradients),
+    ] {
+        let auto = metric(form, Init::Auto);
+        assert_eq!(auto, metric(form, same), "{form}");
+        assert_ne!(auto, metric(form, other), "{form}");
+    }
+    assert_eq!((Svml::default().init, Svml::paper().init), (Init::Auto, Init::Scaled));
+    for learner in ["nca", "lmnn"] {
+        let method: svml::Method = format!("{learner}:init=auto").parse().unwrap();
+        let error = Model::fit(&data, method).unwrap_err().to_string();
+        assert!(
+            error.contains("auto") && error.contains("identity, scaled or an array"),
+            "{error}"
+        );
+    }
 }
 
 /// Columns that do not vary, and rows that are all the same, leave an isotropic start.

@@ -14,6 +14,9 @@ use crate::metric::{Form, Metric};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Init {
+    /// SVML's default: [`Init::Gradients`] where the form rank=R is given and there are at most 1,000 features, and
+    /// otherwise [`Init::Scaled`].
+    Auto,
     /// L0 = I. If L has r rows: the r leading principal directions, each of length 1.
     Identity,
     /// L0 = I/sqrt(d'), where d' is the number of columns that are not constant: the usual width of an RBF
@@ -32,9 +35,10 @@ pub enum Init {
 const LARGEST: f64 = 1e70;
 
 impl Init {
-    /// Refuses [`Init::Gradients`], which only SVML can start from, and a given L0 of a wrong shape.
+    /// Refuses [`Init::Auto`] and [`Init::Gradients`], which are for SVML only, and a given L0 of a wrong shape.
     pub(super) fn check_without_svm(&self, rank: Option<usize>, features: usize) -> Result<()> {
         let bound = "identity, scaled or an array";
+        check("init", &"auto", *self != Self::Auto, bound)?;
         check("init", &"gradients", *self != Self::Gradients, bound)?;
         self.form(rank, features).map(drop)
     }
@@ -74,8 +78,8 @@ impl Init {
         Ok(if l.len() == features { Form::Full } else { Form::Rank(l.len()) })
     }
 
-    /// L0 in the given form. [`Init::Gradients`] gives the same as [`Init::Scaled`] here, because there is no
-    /// SVM yet to take gradients from.
+    /// L0 in the given form. [`Init::Auto`] and [`Init::Gradients`] give the same as [`Init::Scaled`] here, because
+    /// there is no SVM yet to take gradients from.
     pub(crate) fn metric(&self, sample: &Sample<'_>, form: Form) -> Result<Metric> {
         let x = sample.x();
         if let Self::Given(l) = self {

@@ -234,8 +234,8 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
         FormChoice::Auto => members::learn(&sample, params, approach, run)?,
         FormChoice::Fixed(form) => members::learn_one(&sample, form, params, approach, run)?,
     };
-    let MeanFit { members, honest, candidates, trace, best, stop } = learned;
-    warnings.extend(honest.as_ref().and_then(guessing_warning));
+    let MeanFit { members, honest, candidates, trace, best, stop, warning } = learned;
+    warnings.extend(honest.as_ref().and_then(guessing_warning).or(warning));
     if params.cross_fit && !stop.is_early() {
         warnings.extend(estimate_warning(&rows, &rare_classes(&sample), honest.is_some()));
     }

@@ -5,14 +5,14 @@
 //! G = sum_i w_i grad f(x_i) grad f(x_i)',    grad f(x) = -2 M sum_j beta_j k(x, x_j) (x - x_j)
 //! ```
 //!
-//! M is set to G^(1/2), or to its diagonal, or to its leading eigenvectors, and only its scale and C
-//! are learned, twice over. No parameter per entry of L is fitted, so there is little to overfit. The
+//! M is set to G^(1/2), or to its diagonal, and only its scale and C are learned, twice over; for few
+//! directions a third time, of which the leading eigenvectors are kept: the first G of few rows is too vague for that. No parameter per entry of L is fitted, so there is little to overfit. The
 //! result is where L starts and what the regulariser holds it to.
 
 use super::Svml;
 use super::descent::{SvmlFit, descend};
 use crate::data::{Sample, pairs};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
 use crate::learners::pca::with_fixed_signs;
 use crate::linalg::{self, Block, Matrix};
@@ -20,16 +20,19 @@ use crate::metric::{Form, Metric};
 use crate::run::{Run, Watch};
 use crate::svm::BinarySvm;
 
-/// Times that G is taken; later rounds change little.
+/// Times that G is taken, and once more for few directions; later rounds change little.
 const ROUNDS: usize = 2;
 /// Steps for scale and C, which need few.
 const SPHERE_ITERATIONS: usize = 20;
 /// M is this power of G.
 const POWER: f64 = 0.5;
 
-/// A metric of the form asked for, with C and SVMs to it, to start [`descend`] from.
+/// A metric of the form asked for, with C and SVMs to it, to start [`descend`] from. An error if it is ended before there
+/// are any directions.
 pub fn start(sample: &Sample<'_>, form: Form, params: &Svml, run: &Run<'_>) -> Result<SvmlFit> {
     let mut shape = Metric::isotropic(Form::Sphere, sample.features(), 1.0)?;
+    let low = matches!(form, Form::Rank(_));
+    let rounds = ROUNDS + usize::from(low);
     let mut round = 0;
     loop {
         // Scale and C for this shape: a sphere in the space it maps to.
@@ -38,12 +41,16 @@ pub fn start(sample: &Sample<'_>, form: Form, params: &Svml, run: &Run<'_>) -> R
         let sphere = Svml { max_iterations: SPHERE_ITERATIONS, ..params.clone() };
         let fit =
             descend(&mapped, Form::Sphere, &sphere, None, &mut Run::unobserved_by(run.watch()))?;
-        if round == ROUNDS || fit.stop.is_early() || form == Form::Sphere {
+        if low && fit.stop.is_early() && shape.form() != form {
+            return Err(Error::Interrupted);
+        }
+        if round == rounds || fit.stop.is_early() || form == Form::Sphere {
             let metric = in_form(&shape, form, fit.metric.values()[0])?;
             // These steps were not shown.
             return Ok(SvmlFit { metric, trace: Vec::new(), best: 0, ..fit });
         }
         let gram = kernel::backend().gram(&z, z.rows(), &fit.metric, params.kernel, run.watch())?;
+        let next_form = if low && round + 1 < rounds { Form::Full } else { form };
         // Back to the features: z = L x, so the gradient in x is L' times that in z.
         let next = match form {
             // The diagonal of G is all that counts.
@@ -53,13 +60,14 @@ pub fn start(sample: &Sample<'_>, form: Form, params: &Svml, run: &Run<'_>) -> R
                 diagonal_power(&g.iter().zip(l).map(|(g, l)| g * l).collect::<Vec<_>>())
             }
             _ => {
-                power(&shape.around(outer_product(&*gram, &mapped, &fit.svms)), form, run.watch())?
+                let g = shape.around(outer_product(&*gram, &mapped, &fit.svms));
+                power(&g, next_form, run.watch())?
             }
         };
         match next {
             Some(next) => shape = normalised(&next, sample)?,
             // The outputs are the same everywhere: nothing to go by.
-            None => round = ROUNDS - 1,
+            None => round = rounds - 1,
         }
         round += 1;
     }
@@ -139,12 +147,12 @@ fn normalised(metric: &Metric, sample: &Sample<'_>) -> Result<Metric> {
     metric.scaled(if after > 0.0 { (before / after).sqrt() } else { 1.0 })
 }
 
-/// `scale` times a metric, in the form asked for: the shape is of that form already or a sphere.
+/// `scale` times a metric, in the form asked for: the shape is of that form already, or nothing has shaped it.
 fn in_form(shape: &Metric, form: Form, scale: f64) -> Result<Metric> {
     if shape.form() == form {
         return shape.scaled(scale);
     }
-    Metric::isotropic(form, shape.features(), scale * shape.values()[0])
+    Metric::isotropic(form, shape.features(), scale)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use crate::data::Sample;
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
 use crate::learners::Init;
-use crate::linalg::{self, Matrix};
+use crate::linalg::{self, Block, Matrix};
 use crate::loss::zero_one;
 use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::{decide, train_pairs, vote};
@@ -68,8 +68,12 @@ const FIRST_RANKS: usize = 2;
 pub(crate) const BESIDE_EACH_OTHER: usize = 1500;
 /// With landmarks so many rows say whether few directions promise anything.
 const SCREENED_ROWS: usize = 1500;
+/// Halves whose maps are less like that of all rows than this have ended in other minima, if the reported error is besides so
+/// far above that on validation rows.
+const LEAST_ALIKE: f64 = 0.9;
+const FAR_ABOVE: f64 = 0.1;
 /// G has d x d entries and its eigenvectors take d^3 operations: not for more columns than this.
-const MOST_COLUMNS: usize = 1000;
+pub(super) const MOST_COLUMNS: usize = 1000;
 
 /// A member of the mean.
 #[derive(Clone, Debug)]
@@ -117,6 +121,8 @@ pub struct MeanFit {
     pub best: usize,
     /// Why the last of them ended.
     pub stop: Stop,
+    /// What the user should know about the error that is reported.
+    pub warning: Option<String>,
 }
 
 /// How well a model of half of the rows does on the other half, of whose labels it knows nothing.
@@ -229,29 +235,56 @@ pub(crate) fn learn_one(
         false => None,
     };
     let watch = run.watch().clone();
-    let honest = match halves.map(|halves| honest_of(&halves, kind, params, &watch)) {
-        None | Some(Err(Error::Interrupted | Error::NotPositiveDefinite { .. })) => None,
-        Some(honest) => Some(honest?),
+    let (honest, warning) = match halves.map(|halves| honest_of(&halves, kind, params, &watch)) {
+        None | Some(Err(Error::Interrupted | Error::NotPositiveDefinite { .. })) => (None, None),
+        Some(found) => {
+            let (honest, learned) = found?;
+            (Some(honest), elsewhere(&fit, &honest, &learned, sample.x()))
+        }
     };
     let (trace, best, stop) = (fit.trace.clone(), fit.best, fit.stop);
     let members = vec![MemberFit::new(params.kernel, 1.0, fit)];
-    Ok(MeanFit { members, honest, candidates: Vec::new(), trace, best, stop })
+    Ok(MeanFit { members, honest, candidates: Vec::new(), trace, best, stop, warning })
 }
 
-/// Cross-fits one member.
+/// A warning if the halves have learned other directions than all rows, so that what is reported is not of such a model.
+fn elsewhere(fit: &SvmlFit, honest: &Honest, learned: &[SvmlFit], x: &Matrix) -> Option<String> {
+    let Form::Rank(_) = fit.metric.form() else { return None };
+    let z = fit.metric.transform(x);
+    let likeness = |half: &SvmlFit| likeness(&z, &half.metric.transform(x));
+    let alike = learned.iter().map(likeness).sum::<f64>() / learned.len() as f64;
+    let valid = fit.trace.get(fit.best)?.svml?.valid_error;
+    (alike < LEAST_ALIKE && honest.error - valid > FAR_ABOVE).then(|| {
+        format!(
+            "the reported error may be far above that of this model: models of half of the rows look along other directions (likeness {alike:.2}, 1 being the same); more rows or the form auto would help, and rows that were put aside would tell"
+        )
+    })
+}
+
+/// How alike two maps of the same rows are, whatever their scales and rotations: 1 if the distances are the same, 0 if they
+/// have nothing in common.
+fn likeness(a: &Matrix, b: &Matrix) -> f64 {
+    let square = |a: &Matrix, b: &Matrix| -> f64 {
+        let products = linalg::multiply(Block::from(a).t(), b.into());
+        products.as_slice().iter().map(|v| v * v).sum()
+    };
+    square(a, b) / (square(a, a) * square(b, b)).sqrt().max(f64::MIN_POSITIVE)
+}
+
+/// Cross-fits one member; with it what was learned on the halves.
 fn honest_of(
     halves: &Halves<'_>,
     kind: MemberKind,
     params: &Svml,
     watch: &Watch,
-) -> Result<Honest> {
+) -> Result<(Honest, Vec<SvmlFit>)> {
     let run = &mut Run::unobserved_by(watch);
     let learned = halves.learn(kind, params, &[], run)?;
     if learned.len() < halves.count() || learned.iter().any(|fit| fit.stop.is_early()) {
         return Err(Error::Interrupted);
     }
     let asked = halves.ask(kind.kernel, &learned, &[1.0], watch)?;
-    Ok(Honest::new(halves, &asked.outputs[0]))
+    Ok((Honest::new(halves, &asked.outputs[0]), learned))
 }
 
 /// The members for a sample.
@@ -281,6 +314,7 @@ pub(crate) fn learn(
         trace: Vec::new(),
         best: 0,
         stop: Stop::Minimum,
+        warning: None,
     };
     match Halves::new(sample, approach).filter(|_| params.cross_fit) {
         Some(halves) => learned.learn_by_halves(&halves, sample, params, &members, run)?,

@@ -36,6 +36,7 @@ use crate::run::Run;
 use approach::{Approach, COPIES, LandmarkChoice, Size, are_learned_from_in_parts};
 use criterion::Criterion;
 use descent::{SvmlFit, descend};
+use members::MOST_COLUMNS;
 
 /// The structure of L, or that it is chosen from the data. As text: `auto`, or that of the [`Form`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,9 +116,10 @@ parameters! {
         lambda: f64 = 0.01, "a positive number";
         /// Where L starts: scaled (L0 = I/sqrt(d), principal components for rank=R), identity, or gradients
         /// (from the gradient outer product of SVMs with a spherical metric; only if a form is given), or L0 on
-        /// the original features, as {"given": [[..], ..]}, if the form is full or rank=R.
+        /// the original features, as {"given": [[..], ..]}, if the form is full or rank=R. auto is gradients for a
+        /// given rank=R and at most 1,000 features, and otherwise scaled.
         #[alias = "start"]
-        init: Init = Init::Scaled, "scaled, identity, gradients or an array";
+        init: Init = Init::Auto, "auto, scaled, identity, gradients or an array";
         /// Initial C. A small value starts from a smooth decision function, so that stopping early is safe.
         initial_cost: f64 = 0.5, "a number between 0.001 and 10000";
         /// Whether C is learned with the metric; otherwise it keeps its initial value.
@@ -174,6 +176,7 @@ impl Svml {
             criterion: Criterion::HoldOut,
             surrogate: Surrogate::Sigmoid,
             lambda: 0.1,
+            init: Init::Scaled,
             optimiser: Optimiser::ConjugateGradients,
             tolerance: 1e-3,
             cross_fit: false,
@@ -204,11 +207,21 @@ impl Svml {
         // Both halves of the rows are learned from at the same time.
         let at_once = if self.cross_fit && rayon::current_num_threads() > 1 { 2 } else { 1 };
         let mut numbers = at_once * self.optimiser.vectors() * form.len(features) as u128;
-        if let (Init::Gradients, Form::Full | Form::Rank(_)) = (&self.init, form) {
+        let from_gradients = self.starts_from_gradients(form, features);
+        if from_gradients && matches!(form, Form::Full | Form::Rank(_)) {
             // G, the products that it is made of, and its eigenvectors.
             numbers += 8 * (features as u128).pow(2);
         }
         check_numbers(form, features, numbers, memory)
+    }
+
+    /// Whether L of this form, if it is given, starts from gradients.
+    fn starts_from_gradients(&self, form: Form, features: usize) -> bool {
+        match self.init {
+            Init::Gradients => true,
+            Init::Auto => matches!(form, Form::Rank(_)) && features <= MOST_COLUMNS,
+            _ => false,
+        }
     }
 
     /// How many bytes a fit may use.
@@ -272,7 +285,8 @@ impl Learner for Svml {
                 FormChoice::Fixed(Form::Rank(rank)) => rank,
                 FormChoice::Fixed(Form::Full) => features,
                 _ => {
-                    let bound = "scaled, identity or gradients, unless the form is full or rank=R";
+                    let bound =
+                        "auto, scaled, identity or gradients, unless the form is full or rank=R";
                     return Err(Error::parameter("init", "an array", bound));
                 }
             };
@@ -298,7 +312,7 @@ impl Learner for Svml {
 }
 
 /// With landmarks, a start from gradients is taken from so many rows.
-const GRADIENT_ROWS: usize = 4000;
+const GRADIENT_ROWS: usize = 2000;
 
 /// Learns metric, C and SVMs of one form.
 pub(crate) fn learn_form(
@@ -307,17 +321,23 @@ pub(crate) fn learn_form(
     params: &Svml,
     run: &mut Run<'_>,
 ) -> Result<SvmlFit> {
-    let from = match (&params.init, params.landmarks) {
+    let start = match params.landmarks {
+        _ if !params.starts_from_gradients(form, sample.features()) => {
+            return descend(sample, form, params, None, run);
+        }
         // Directions need few rows.
-        (Init::Gradients, LandmarkChoice::Count(_)) => {
+        LandmarkChoice::Count(_) => {
             let few = sample.some(GRADIENT_ROWS);
             let exact = Svml { landmarks: LandmarkChoice::Exact, ..params.clone() };
-            let SvmlFit { metric, cost, .. } =
-                gradient_start::start(&few.sample()?, form, &exact, run)?;
-            Some(SvmlFit::start(metric, cost))
+            gradient_start::start(&few.sample()?, form, &exact, run)
+                .map(|SvmlFit { metric, cost, .. }| SvmlFit::start(metric, cost))
         }
-        (Init::Gradients, _) => Some(gradient_start::start(sample, form, params, run)?),
-        _ => None,
+        _ => gradient_start::start(sample, form, params, run),
+    };
+    let from = match start {
+        // What time is left may do for a simpler start.
+        Err(Error::Interrupted) => None,
+        start => Some(start?),
     };
     descend(sample, form, params, from, run)
 }
