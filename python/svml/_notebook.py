@@ -26,7 +26,8 @@ def summary(estimator: Any) -> str:
     honest = report.get("honest")
     if honest is not None:
         error, spread, guess = (100 * honest[key] for key in ("error", "standard_error", "guessing"))
-        words = f"{error:.1f} % ± {spread:.1f} % on held-out rows; guessing: {guess:.1f} %"
+        weighted = " (weighted)" if honest.get("weighted") else ""
+        words = f"{error:.1f} % ± {spread:.1f} % on held-out rows{weighted}; guessing: {guess:.1f} %"
         rows.append(("Expected error", words))
     members = [f"{m['weight']:.2f} {m['kernel']} {m['form']}, C = {m['cost']:.3g}" for m in model.members]
     if members:

@@ -79,6 +79,10 @@ default="auto"
         learned on the halves.
     class_weight : dict, "balanced" or None, default=None
         Class weights: a dict from labels to weights, or inversely proportional to the total weight of each class.
+    equal_rows : {{"auto", "observations", "copies"}}, default="auto"
+        What rows are that are equal in all columns and in the class: observations, which are assigned to folds one by one;
+        copies of one observation, which are all in one fold; or "auto", which is observations unless the table shows that
+        they are copies.
     random_state : int, RandomState instance or None, default=0
         Seed for the folds. The same number gives the same model, bit for bit; None chooses one at random.
     landmarks : "auto", "exact" or int, default="auto"
@@ -106,8 +110,8 @@ default="auto"
         components, the map of its own metric on the original features. The weights add up to one.
     honest_error_ : float or None
         Cross-fitted error: the share of training rows misclassified by models learned on the other half of the rows; for
-        small data sets, the mean over several random splits into halves. None without `cross_fit`, or if there are too few
-        rows.
+        small data sets, the mean over several random splits into halves. Sample weights count, class weights do not. None
+        without `cross_fit`, or if fewer than two classes have four rows; rows of smaller classes are left out.
     honest_log_loss_ : float or None
         Mean of ``-log(p)`` on the same rows, where p is the predicted probability of the true class.
     candidates_ : list of dict
@@ -202,6 +206,7 @@ class SVML(Estimator):
         refit: bool = True,
         cross_fit: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
+        equal_rows: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
         landmarks: int | str = "auto",
         memory_limit: int | None = None,
@@ -232,6 +237,7 @@ class SVML(Estimator):
         self.refit = refit
         self.cross_fit = cross_fit
         self.class_weight = class_weight
+        self.equal_rows = equal_rows
         self.random_state = random_state
         self.landmarks = landmarks
         self.memory_limit = memory_limit

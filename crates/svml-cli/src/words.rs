@@ -272,11 +272,10 @@ fn kept_rows(model: &Model) -> &'static str {
 }
 
 /// Which rows the error of a model is that of.
-fn whose_error(honest: &Honest) -> &'static str {
-    match honest.put_aside {
-        true => "held-out rows (set aside before training)",
-        false => "held-out rows (cross-fitted)",
-    }
+fn whose_error(honest: &Honest) -> String {
+    let rows = if honest.put_aside { "set aside before training" } else { "cross-fitted" };
+    let weighted = if honest.weighted { "; weighted by the rows' sample weights" } else { "" };
+    format!("held-out rows ({rows}{weighted})")
 }
 
 /// The error with its standard error.
@@ -293,7 +292,7 @@ fn guessing(honest: &Honest) -> String {
 const CUT_SHORT: &str = "Parts of the fit were skipped because of the time limit; a longer --time-limit may give a different model";
 
 /// What to say of an error that guessing has as well.
-const NO_BETTER: &str = "This is not better than guessing, to within three standard errors: do not rely on the predicted classes.";
+const NO_BETTER: &str = "Neither this error nor the log loss is better than guessing, to within three standard errors: do not rely on the predictions.";
 
 /// What the errors were while learning, and why it ended.
 fn learning(model: &Model) -> String {

@@ -5,7 +5,7 @@
 
 use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use svml::{Dataset, Matrix, Model, Svml};
+use svml::{Dataset, EqualRows, Matrix, Model, Svml};
 
 /// Where rows come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,31 +115,26 @@ fn see(setting: Setting, seed: u64) -> Seen {
 fn all() -> Vec<(&'static str, Vec<Setting>)> {
     let cells = |columns, levels| Rows::Cells { columns, levels };
     let real = Rows::Real { columns: 5 };
-    let distinct = [cells(1, 1), cells(1, 2), cells(3, 2), cells(5, 2), cells(4, 4), real];
-    let sizes = [100, 300, 1000, 2000];
+    let distinct = [cells(1, 2), cells(3, 2), cells(5, 2), cells(4, 4), real];
     let noise = |change: Change, rows: &[Rows], sizes: &[usize]| -> Vec<Setting> {
         let of =
             |&n: &usize| rows.iter().map(move |&rows| Setting { n, rows, signal: false, change });
         sizes.iter().flat_map(of).collect()
     };
     let both = [cells(5, 2), real];
-    let few = [100, 300, 1000];
+    let few = [300, 1000];
+    let signal = |n| Setting { n, rows: cells(4, 4), signal: true, change: Change::None };
+    let hundred = [Change::Weight(2.0), Change::Weights, Change::Twice, Change::Oversampled];
+    let hundred = hundred.iter().flat_map(|&change| noise(change, &[real], &[100]));
     vec![
-        ("noise, 100 rows", noise(Change::None, &distinct[1..], &[100])),
-        ("noise, 300 rows", noise(Change::None, &distinct[1..], &[300])),
-        ("noise, 1,000 rows", noise(Change::None, &distinct[1..], &[1000])),
-        ("noise, 2,000 rows", noise(Change::None, &distinct[1..], &[2000])),
+        ("100 rows", noise(Change::None, &distinct, &[100]).into_iter().chain(hundred).collect()),
+        ("noise", noise(Change::None, &distinct, &[300, 1000, 2000])),
         ("weight 2", noise(Change::Weight(2.0), &both, &few)),
         ("weight 2.0001", noise(Change::Weight(2.0001), &both, &few)),
         ("weights 1 to 3", noise(Change::Weights, &both, &few)),
         ("twice", noise(Change::Twice, &[real], &few)),
         ("oversampled", noise(Change::Oversampled, &[real], &few)),
-        (
-            "signal in 256 cells",
-            sizes
-                .map(|n| Setting { n, rows: cells(4, 4), signal: true, change: Change::None })
-                .to_vec(),
-        ),
+        ("signal in 256 cells", [300, 1000, 2000].map(signal).to_vec()),
     ]
 }
 
@@ -195,4 +190,152 @@ fn judge(kinds: &[(&str, Vec<Setting>)], seeds: u64) -> Vec<String> {
 fn all_settings() {
     let bad = judge(&all(), 20);
     assert!(bad.is_empty(), "{bad:#?}");
+}
+
+/// Twelve of the settings, each with ten tables.
+#[test]
+fn twelve_settings() {
+    let all = all();
+    let kinds: Vec<(&str, Vec<Setting>)> = (all.iter())
+        .map(|(kind, settings)| {
+            let taken = if *kind == "noise" { 4 } else { 1 };
+            let small = settings.iter().filter(|setting| setting.n <= 300).rev();
+            (*kind, small.take(taken + usize::from(*kind == "100 rows")).copied().collect())
+        })
+        .collect();
+    assert_eq!(kinds.iter().map(|(_, settings)| settings.len()).sum::<usize>(), 12);
+    let bad = judge(&kinds, 10);
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+/// A single row that is there a hundred times, with either label: as good as the more frequent label.
+#[test]
+fn one_distinct_row() {
+    let (mut reported, tables) = (0.0, 40);
+    for seed in 0..tables {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let x = Matrix::from_fn(100, 2, |_, k| k as f64);
+        let class: Vec<usize> = (0..100).map(|_| rng.random_range(0..2)).collect();
+        let model = Model::fit(&Dataset::new(x, &class).unwrap(), Svml::default()).unwrap();
+        let honest = model.report().honest.unwrap();
+        assert!(honest.is_no_better_than_guessing(), "{honest:?}");
+        reported += honest.error / tables as f64;
+    }
+    assert!((reported - 0.5).abs() < 2.0 * 0.5 / (100.0 * tables as f64).sqrt(), "{reported}");
+}
+
+fn warnings(data: &Dataset, equal_rows: EqualRows) -> Vec<String> {
+    let model = Model::fit(data, Svml { equal_rows, ..Svml::default() }).unwrap();
+    model.report().warnings.clone()
+}
+
+/// What equal rows are taken for, and what is said of it.
+#[test]
+fn copies_are_told_from_observations() {
+    let real = Rows::Real { columns: 5 };
+    let cells = |columns, levels| Rows::Cells { columns, levels };
+    let found = |rows: Rows, change: Change, signal: bool| {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let data = table(Setting { n: 400, rows, signal, change }, &mut rng);
+        let said = warnings(&data, EqualRows::Auto).join("; ");
+        assert_eq!(data.together().is_some(), said.contains("taken for copies"), "{said}");
+        assert!(!warnings(&data, EqualRows::Observations).join("").contains("taken for"));
+        assert!(!warnings(&data, EqualRows::Copies).join("").contains("taken for"));
+        (said.contains("taken for copies"), said.contains("taken for observations"))
+    };
+    // Rows that are equal by chance: nothing to say.
+    for (rows, signal) in [(cells(4, 4), false), (cells(4, 4), true), (cells(2, 9), true)] {
+        assert_eq!(found(rows, Change::None, signal), (false, false), "{rows:?} {signal}");
+    }
+    assert_eq!(found(real, Change::None, false), (false, false));
+    // Real numbers, and anything that is there equally often.
+    for signal in [false, true] {
+        assert_eq!(found(real, Change::Twice, signal), (true, false));
+        assert_eq!(found(cells(5, 4), Change::Twice, signal), (true, false));
+    }
+    assert_eq!(found(real, Change::Oversampled, false), (true, false));
+    // Small integers of a class that was oversampled: a warning.
+    assert_eq!(found(cells(5, 5), Change::Oversampled, false), (false, true));
+}
+
+/// Rows of a pool of prototypes: equal in all columns at once, which looks like copies, but labels that differ, or the few
+/// values of the columns, show that they are drawn.
+#[test]
+fn prototypes_are_observations() {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let pool = Matrix::from_fn(120, 4, |_, _| rng.random_range(-1.0..1.0));
+    let chosen: Vec<usize> = (0..400).map(|_| rng.random_range(0..120)).collect();
+    let coins: Vec<usize> = (0..400).map(|_| rng.random_range(0..2)).collect();
+    let data = Dataset::new(pool.select_rows(&chosen), &coins).unwrap();
+    assert!(data.together().is_none());
+    let few: Vec<usize> = chosen.iter().map(|row| row % 60).collect();
+    let labels: Vec<usize> = few.iter().map(|row| row % 2).collect();
+    let data = Dataset::new(pool.select_rows(&few), &labels).unwrap();
+    assert!(data.together().is_none());
+    assert!(warnings(&data, EqualRows::Auto).join("").contains("taken for observations"));
+}
+
+/// A table written twice says of itself what it said once, but for the rows that are counted.
+#[test]
+fn a_table_written_twice_is_the_table_once() {
+    let setting =
+        Setting { n: 150, rows: Rows::Real { columns: 3 }, signal: true, change: Change::None };
+    let once = table(setting, &mut ChaCha8Rng::seed_from_u64(1));
+    let weighted = once.clone().with_weights(vec![2.0; 150]).unwrap();
+    let twice = once.select(&(0..300).map(|i| i % 150).collect::<Vec<_>>());
+    let fit = |data: &Dataset| Model::fit(data, Svml::default()).unwrap();
+    let (weighted, twice) = (fit(&weighted), fit(&twice));
+    assert_eq!(weighted.decision(once.x()).unwrap(), twice.decision(once.x()).unwrap());
+    assert_eq!(weighted.report().honest, twice.report().honest);
+}
+
+/// Classes of one to three rows are learned and predicted, and the others keep their estimate.
+#[test]
+fn rare_classes_do_not_take_the_estimate_away() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    for rare in 1..5 {
+        let x = Matrix::from_fn(300, 2, |i, _| match i < rare {
+            true => 8.0 + 0.1 * i as f64,
+            false => rng.random_range(-1.0..1.0),
+        });
+        let class = |i: usize| match i < rare {
+            true => "rare",
+            false if x[(i, 0)] > 0.0 => "plus",
+            false => "minus",
+        };
+        let labels: Vec<&str> = (0..300).map(class).collect();
+        let data = Dataset::new(x, &labels).unwrap();
+        let model = Model::fit(&data, Svml::default()).unwrap();
+        let honest = model.report().honest.unwrap();
+        assert!(honest.error < 0.1, "{rare}: {honest:?}");
+        let said = model.report().warnings.join("; ");
+        assert_eq!(said.contains("left out of the error"), rare < 4, "{rare}: {said}");
+        assert_eq!(
+            model.predict_labels(&Matrix::from_rows(&[[8.0, 8.0]]).unwrap()).unwrap(),
+            ["rare"]
+        );
+        // With two classes, one of them so small, there is no estimate, and that is said.
+        let two = data.keep_classes(&["rare", "plus"]).unwrap();
+        let model = Model::fit(&two, Svml::default()).unwrap();
+        let said = model.report().warnings.join("; ");
+        assert_eq!(model.report().honest.is_none(), rare < 4, "{rare}");
+        assert_eq!(said.contains("this model has none"), rare < 4, "{rare}: {said}");
+    }
+}
+
+/// Of a rare class the error is hardly below that of guessing, but the probabilities are better: no warning.
+#[test]
+fn a_rare_class_that_is_known_is_no_guess() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let rare: Vec<bool> = (0..1200).map(|_| rng.random_bool(0.03)).collect();
+    let x = Matrix::from_fn(1200, 3, |i, k| {
+        let noise: f64 = (0..12).map(|_| rng.random_range(-0.5..0.5)).sum();
+        noise + if rare[i] && k < 2 { 1.4 } else { 0.0 }
+    });
+    let labels: Vec<&str> = rare.iter().map(|rare| if *rare { "yes" } else { "no" }).collect();
+    let model = Model::fit(&Dataset::new(x, &labels).unwrap(), Svml::default()).unwrap();
+    let honest = model.report().honest.unwrap();
+    assert!(honest.error > honest.guessing - 3.0 * honest.standard_error, "{honest:?}");
+    assert!(honest.better_log_loss && !honest.is_no_better_than_guessing(), "{honest:?}");
+    assert!(!model.report().warnings.join("").contains("no better"));
 }

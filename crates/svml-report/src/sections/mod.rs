@@ -94,7 +94,8 @@ impl<'a> Facts<'a> {
         );
         if let Some(honest) = self.model.report().honest {
             html.paragraph(&format!(
-                "During training, the cross-fitted error on held-out rows was {} \u{b1} {} (standard error).",
+                "During training, the cross-fitted {}error on held-out rows was {} \u{b1} {} (standard error).",
+                if honest.weighted { "weighted " } else { "" },
                 percent(honest.error),
                 percent(honest.standard_error)
             ));
