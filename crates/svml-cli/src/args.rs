@@ -34,7 +34,7 @@ pub struct Global {
     /// Print only results and errors, no messages or progress
     #[arg(short, long, global = true, display_order = 900)]
     pub quiet: bool,
-    /// Number of threads; it does not affect the results [default: all cores]
+    /// Number of threads, at most 4 for each core; it does not affect the results [default: all cores]
     #[arg(long, global = true, value_name = "N", display_order = 901)]
     pub threads: Option<usize>,
 }
@@ -237,8 +237,8 @@ pub struct Train {
     /// resumes from the file and writes exactly the same model, bit for bit. A kill loses only the computation in
     /// progress, such as one step; a power cut may also lose the last few seconds. The file is removed once the model is
     /// written. It contains no rows of the data
-    #[arg(long, value_name = "FILE", value_parser = file, value_hint = ValueHint::AnyPath)]
-    pub checkpoint: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub checkpoint: Option<String>,
     /// File for a table of the learning steps: loss and, for svml, kernel, form, errors, C and support vectors
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
@@ -393,8 +393,8 @@ pub struct Compare {
     pub learning: Learning,
     /// File in which to save the measures and times of finished fits. If the command is killed, running the same command
     /// again resumes with the fit that was interrupted. The file is removed at the end
-    #[arg(long, value_name = "FILE", value_parser = file, value_hint = ValueHint::AnyPath)]
-    pub checkpoint: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub checkpoint: Option<String>,
     /// Print as JSON, with errors as fractions
     #[arg(long)]
     pub json: bool,

@@ -214,8 +214,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     let rows = TrainingRows::new(data, &params.class_weight, params.seed)?;
     params.validate(data.columns())?;
     let sample = rows.sample()?;
-    let memory = params.memory();
-    let approach = Approach::of(&sample, COPIES, params, memory)?;
+    let approach = Approach::of(&sample, COPIES, params)?;
     let (svms, matrices) = match params.criterion {
         // Folds are trained one after the other where they do not fit in together.
         Criterion::HoldOut | Criterion::KFold(_) => (1, 1),
@@ -223,9 +222,9 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
         Criterion::LeaveOneOut => (1, 4),
     };
     if approach == Approach::EXACT {
-        rows.check_memory(svms, matrices, memory, run.watch())?;
+        rows.check_memory(svms, matrices, params.memory(), run.watch())?;
     }
-    params.check_form(data.columns(), memory)?;
+    params.check_form(data.columns(), params.memory())?;
     let mut warnings = rows.warnings(data);
     warnings.extend(check_distinct(&rows)?);
     let learned = match params.form {
@@ -311,16 +310,31 @@ fn final_svms(
             false => likely_support.clone(),
         };
         let setting = Setting { metric, cost: *cost, ..learned };
-        let size = (rows.class.len(), rows.classes.len());
-        let landmarks = approach.finally(size, &guess, params.memory());
-        let trained = match landmarks {
-            Some(count) => {
-                let memory = approach.keep;
-                let class = (&rows.x, rows.class.as_slice(), rows.classes.len());
-                let guess = Guess::new(&fit.svms, class, kernel, &fit.metric);
-                FinalSvms::on_landmarks(rows, setting, count, Some(guess), calibrate, memory, watch)
+        let mut landmarks = approach.finally(rows.classes.len(), &guess);
+        // Groups that calibrate are asked with SVMs of their own.
+        if calibrate && rows.groups().is_some() {
+            landmarks = approach.last;
+        }
+        let exactly = match landmarks {
+            Some(_) => None,
+            None => {
+                let room = watch.with_room_for(approach.last.map(|_| approach.columns));
+                let trained = FinalSvms::train(rows, setting, &guess, calibrate, &room);
+                // They turned out to have too many support vectors.
+                if room.is_full() {
+                    landmarks = approach.last;
+                }
+                Some(trained)
             }
-            None => FinalSvms::train(rows, setting, &guess, calibrate, watch),
+        };
+        let trained = match (landmarks, exactly) {
+            (None, Some(trained)) => trained,
+            _ => {
+                let class = (&rows.x, rows.class.as_slice(), rows.classes.len());
+                let guess = Some(Guess::new(&fit.svms, class, kernel, &fit.metric));
+                let (count, keep) = (landmarks.unwrap_or(rows.class.len()), approach.keep);
+                FinalSvms::on_landmarks(rows, setting, count, guess, calibrate, keep, watch)
+            }
         };
         match trained {
             Ok(svms) => {

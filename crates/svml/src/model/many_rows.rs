@@ -74,7 +74,7 @@ pub(super) fn fit_here(
     });
     let parts: Vec<Part<'_>> = parts.collect();
     let size = Size { rows: &data.class_counts(), columns: data.columns(), copies: 1 };
-    let Approach { keep, .. } = Approach::for_size(size, params, params.memory())?;
+    let Approach { keep, .. } = Approach::for_size(size, params)?;
     // The rows that are drawn are held as often as those of any sample.
     let drawn = 8 * (COPIES + 1) * (DRAWN * data.columns()) as u64;
     let rows = LocalRows::new(parts, keep.saturating_sub(drawn), run.watch());
@@ -97,9 +97,8 @@ impl ManyRows<'_> {
         let sample = rows.sample()?;
         let learning = sample.first(*learned_from);
         let learning = learning.sample()?;
-        let memory = params.memory();
-        let of_sample = Approach::of(&learning, COPIES, params, memory)?;
-        let approach = of_sample.with_all_rows(params, self.classes.len(), memory)?;
+        let of_sample = Approach::of(&learning, COPIES, params)?;
+        let approach = of_sample.with_all_rows(params, self.classes.len())?;
         // Rows that were put aside say how good it is.
         let alone = Svml { cross_fit: false, ..params.clone() };
         let MeanFit { members, candidates, mut trace, mut best, mut stop, .. } = match params.form {

@@ -15,6 +15,7 @@ use crate::multiclass::{PairwiseSvms, inside_margin, outputs, solve_pair, train_
 use crate::parallel;
 use crate::run::{Key, Watch};
 use crate::svm::{BinarySvm, Trained};
+use crate::svml::approach::EXACT_AT_ONCE;
 
 /// Rows whose decision values without them fix the temperature; more make no difference to one
 /// parameter.
@@ -119,19 +120,25 @@ impl FinalSvms {
         let by_row = calibrate && rows.groups().is_none();
         let chosen: Vec<usize> = if by_row { (0..n).step_by(step).collect() } else { Vec::new() };
         let pairs = all.of_pairs(sample.classes());
-        let start = |p: usize| guess.get(p).map(Vec::as_slice);
-        let trained: Vec<FinalSvm> = match by_row {
-            true => parallel::try_map(pairs.iter().enumerate(), |(p, rows)| {
-                FinalSvm::left_out(gram, rows, cost, start(p), &chosen)
-            })?,
-            false => {
-                let starts: Vec<_> = (0..pairs.len()).map(start).collect();
-                let trained = train_pairs(gram, &pairs, cost, &starts)?;
-                trained.into_iter().map(FinalSvm::from).collect()
+        let starts: Vec<_> =
+            (0..pairs.len()).map(|p| guess.get(p).map(Vec::as_slice)).collect();
+        let at_once = watch.columns.as_ref().map_or(pairs.len(), |_| EXACT_AT_ONCE);
+        let mut trained: Vec<FinalSvm> = Vec::with_capacity(pairs.len());
+        for (pairs, starts) in pairs.chunks(at_once).zip(starts.chunks(at_once)) {
+            match by_row {
+                true => trained.extend(parallel::try_map(pairs.iter().zip(starts), |(rows, start)| {
+                    FinalSvm::left_out(gram, rows, cost, *start, &chosen)
+                })?),
+                false => {
+                    let svms = train_pairs(gram, pairs, cost, starts)?;
+                    trained.extend(svms.into_iter().map(FinalSvm::from));
+                }
             }
-        };
+        }
         let svms: Vec<BinarySvm> = trained.iter().map(|pair| pair.svm.clone()).collect();
         let residual = trained.iter().map(|pair| pair.residual).fold(0.0, f64::max);
+        // Columns that there was no room for are zeros.
+        watch.check_memory()?;
         if !calibrate {
             return Ok(Self { svms, residual, temperature: None });
         }

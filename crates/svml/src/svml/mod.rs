@@ -186,11 +186,11 @@ impl Svml {
         sizes.retain(|&size| size > 0);
         let copies = if are_learned_from_in_parts(data.rows(), self) { 1 } else { COPIES };
         let size = Size { rows: &sizes, columns: data.columns(), copies };
-        match Approach::for_size(size, self, self.memory()) {
-            Ok(approach) => approach.bytes(size),
+        match Approach::for_size(size, self) {
+            Ok(approach) => approach.bytes(size, self),
             // That is refused by the fit.
             Err(Error::TooLarge { bytes, .. }) => u64::try_from(bytes).unwrap_or(u64::MAX),
-            Err(_) => Approach::EXACT.bytes(size),
+            Err(_) => Approach::EXACT.bytes(size, self),
         }
     }
 
@@ -209,7 +209,7 @@ impl Svml {
 
     /// How many bytes a fit may use.
     pub(crate) fn memory(&self) -> u64 {
-        self.memory_limit.unwrap_or_else(crate::memory::free)
+        crate::memory::usable(self.memory_limit)
     }
 
     /// The surrogate with its steepness.
@@ -281,7 +281,7 @@ impl Learner for Svml {
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
         self.check_form(sample.features(), self.memory())?;
-        let approach = Approach::of(sample, COPIES, self, self.memory())?;
+        let approach = Approach::of(sample, COPIES, self)?;
         if let FormChoice::Fixed(form) = self.form {
             let params = approach.learning(self);
             let fit = learn_form(sample, form, &params, run)?;
