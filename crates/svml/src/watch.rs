@@ -325,7 +325,7 @@ impl Watch {
     pub(crate) fn is_room_for(&self, wanted: usize) -> bool {
         let Some(columns) = &self.columns else { return true };
         if wanted > columns.0 {
-            columns.1.fetch_max(wanted, Ordering::Relaxed);
+            columns.1.fetch_max(columns.0 + 1, Ordering::Relaxed);
         }
         wanted <= columns.0
     }

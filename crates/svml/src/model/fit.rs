@@ -315,6 +315,7 @@ fn final_svms(
         if calibrate && rows.groups().is_some() {
             landmarks = approach.last;
         }
+        let mut keep = approach.keep;
         let exactly = match landmarks {
             Some(_) => None,
             None => {
@@ -323,6 +324,8 @@ fn final_svms(
                 // They turned out to have too many support vectors.
                 if room.is_full() {
                     landmarks = approach.last;
+                    // The system does not always get back what their columns took.
+                    keep = keep.saturating_sub(8 * (rows.class.len() * room.columns()) as u64);
                 }
                 Some(trained)
             }
@@ -332,7 +335,7 @@ fn final_svms(
             _ => {
                 let class = (&rows.x, rows.class.as_slice(), rows.classes.len());
                 let guess = Some(Guess::new(&fit.svms, class, kernel, &fit.metric));
-                let (count, keep) = (landmarks.unwrap_or(rows.class.len()), approach.keep);
+                let count = landmarks.unwrap_or(rows.class.len());
                 FinalSvms::on_landmarks(rows, setting, count, guess, calibrate, keep, watch)
             }
         };

@@ -279,9 +279,9 @@ impl Approach {
                 },
             });
         }
-        let keep = (memory - rows - matrices).min(memory / KEPT_SHARE);
-        let kept = keep.min(8 * size.count() * last.max(learn) as u64);
-        let (columns, needed) = (size.columns_in(exact), rows + (matrices + kept).max(exact));
+        let all = 8 * size.count() * last.max(learn).max(ask) as u64;
+        let keep = (memory - rows - matrices).min(memory / KEPT_SHARE).min(all);
+        let (columns, needed) = (size.columns_in(exact), rows + (matrices + keep).max(exact));
         let (learn, ask, last) = (Some(learn), Some(ask), Some(last));
         Ok(Self { learn, ask, last, columns, needed, keep })
     }
