@@ -391,7 +391,9 @@ fn not_written(error: Error) -> Failure {
 pub fn check_apart(read: &[(&str, &str)], written: &[(&str, &str)]) -> Outcome {
     for (i, (option, name)) in written.iter().enumerate() {
         if name.is_empty() {
-            return Err(Failure::Usage(format!("{option} '': the name of the file is missing; give one")));
+            return Err(Failure::Usage(format!(
+                "{option} '': the name of the file is missing; give one"
+            )));
         }
         let output = Place::of(&names::path(name));
         let input = |name: &str| match name {

@@ -111,7 +111,9 @@ fn execute(cli: &Cli, signals: Signals) -> Outcome {
     let most = THREADS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
     let threads = cli.global.threads.unwrap_or(0);
     if threads > most {
-        console.note(&format!("--threads {threads} is more than {THREADS_PER_CORE} for each core: {most} are used."));
+        console.note(&format!(
+            "--threads {threads} is more than {THREADS_PER_CORE} for each core: {most} are used."
+        ));
     }
     start_threads(threads.min(most))?;
     match &cli.command {

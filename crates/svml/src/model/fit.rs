@@ -21,7 +21,7 @@ use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
 use crate::parallel;
 use crate::run::{Activity, Run, Stop, Watch};
-use crate::svml::approach::{Approach, COPIES, are_learned_from_in_parts};
+use crate::svml::approach::{Approach, are_learned_from_in_parts};
 use crate::svml::criterion::Criterion;
 use crate::svml::descent::TrainedOn;
 use crate::svml::members::{self, Honest, MeanFit, MemberFit};
@@ -214,7 +214,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     let rows = TrainingRows::new(data, &params.class_weight, params.seed)?;
     params.validate(data.columns())?;
     let sample = rows.sample()?;
-    let approach = Approach::of(&sample, COPIES, params)?;
+    let approach = Approach::of(&sample, params)?;
     let (svms, matrices) = match params.criterion {
         // Folds are trained one after the other where they do not fit in together.
         Criterion::HoldOut | Criterion::KFold(_) => (1, 1),
@@ -306,39 +306,31 @@ fn final_svms(
     let learned = Setting { kernel, metric: &fit.metric, cost: fit.cost };
     if params.refit && !on_all && stop != Stop::Interrupted {
         let guess = match likely_support.is_empty() {
-            true => svms::likely_support(rows, learned, &fit.svms)?,
-            false => likely_support.clone(),
+            true => svms::likely_support(rows, learned, &fit.svms, watch),
+            false => Ok(likely_support.clone()),
         };
         let setting = Setting { metric, cost: *cost, ..learned };
-        let mut landmarks = approach.finally(rows.classes.len(), &guess);
-        // Groups that calibrate are asked with SVMs of their own.
-        if calibrate && rows.groups().is_some() {
-            landmarks = approach.last;
-        }
-        let mut keep = approach.keep;
-        let exactly = match landmarks {
-            Some(_) => None,
-            None => {
+        let (mut landmarks, mut keep) = (approach.last, approach.keep);
+        let trained = guess.and_then(|guess| {
+            // Groups that calibrate are asked with SVMs of their own.
+            if !(calibrate && rows.groups().is_some() && approach.last.is_some()) {
+                landmarks = approach.finally(rows.classes.len(), &guess);
+            }
+            if landmarks.is_none() {
                 let room = watch.with_room_for(approach.last.map(|_| approach.columns));
                 let trained = FinalSvms::train(rows, setting, &guess, calibrate, &room);
-                // They turned out to have too many support vectors.
-                if room.is_full() {
-                    landmarks = approach.last;
-                    // The system does not always get back what their columns took.
-                    keep = keep.saturating_sub(8 * (rows.class.len() * room.columns()) as u64);
+                if !room.is_full() {
+                    return trained;
                 }
-                Some(trained)
+                // They turned out to have too many support vectors. The system does not always get back what their columns took.
+                keep = keep.saturating_sub(8 * (rows.class.len() * room.columns()) as u64);
+                landmarks = approach.last;
             }
-        };
-        let trained = match (landmarks, exactly) {
-            (None, Some(trained)) => trained,
-            _ => {
-                let class = (&rows.x, rows.class.as_slice(), rows.classes.len());
-                let guess = Some(Guess::new(&fit.svms, class, kernel, &fit.metric));
-                let count = landmarks.unwrap_or(rows.class.len());
-                FinalSvms::on_landmarks(rows, setting, count, guess, calibrate, keep, watch)
-            }
-        };
+            let class = (&rows.x, rows.class.as_slice(), rows.classes.len());
+            let guess = Some(Guess::new(&fit.svms, class, kernel, &fit.metric));
+            let count = landmarks.unwrap_or(rows.class.len());
+            FinalSvms::on_landmarks(rows, setting, count, guess, calibrate, keep, watch)
+        });
         match trained {
             Ok(svms) => {
                 let (metric, cost) = (metric.clone(), *cost);

@@ -120,15 +120,15 @@ impl FinalSvms {
         let by_row = calibrate && rows.groups().is_none();
         let chosen: Vec<usize> = if by_row { (0..n).step_by(step).collect() } else { Vec::new() };
         let pairs = all.of_pairs(sample.classes());
-        let starts: Vec<_> =
-            (0..pairs.len()).map(|p| guess.get(p).map(Vec::as_slice)).collect();
+        let starts: Vec<_> = (0..pairs.len()).map(|p| guess.get(p).map(Vec::as_slice)).collect();
         let at_once = watch.columns.as_ref().map_or(pairs.len(), |_| EXACT_AT_ONCE);
         let mut trained: Vec<FinalSvm> = Vec::with_capacity(pairs.len());
         for (pairs, starts) in pairs.chunks(at_once).zip(starts.chunks(at_once)) {
             match by_row {
-                true => trained.extend(parallel::try_map(pairs.iter().zip(starts), |(rows, start)| {
-                    FinalSvm::left_out(gram, rows, cost, *start, &chosen)
-                })?),
+                true => trained
+                    .extend(parallel::try_map(pairs.iter().zip(starts), |(rows, start)| {
+                        FinalSvm::left_out(gram, rows, cost, *start, &chosen)
+                    })?),
                 false => {
                     let svms = train_pairs(gram, pairs, cost, starts)?;
                     trained.extend(svms.into_iter().map(FinalSvm::from));
@@ -213,7 +213,7 @@ impl FinalSvms {
         let all: Vec<BinarySvm> = (0..pairs.len()).map(|p| svms.svm(p)).collect();
         let of_half: Vec<BinarySvm> = (pairs.len()..svms.count()).map(|p| svms.svm(p)).collect();
         let temperature = calibrate.then(|| {
-            let values = outputs_at_all(rows, setting, &of_half).select_rows(&half.valid.rows);
+            let values = outputs_at(rows, setting, &of_half, &half.valid.rows);
             temperature(rows, &values, &half.valid.rows)
         });
         Ok(Self { svms: all, residual, temperature })
@@ -227,8 +227,10 @@ impl FinalSvms {
         residual: f64,
         unseen: &[usize],
     ) -> Self {
-        let values = outputs_at_all(rows, setting, &svms).select_rows(unseen);
-        let temperature = Some(temperature(rows, &values, unseen));
+        let step = unseen.len().div_ceil(CALIBRATION_ROWS).max(1);
+        let some: Vec<usize> = unseen.iter().copied().step_by(step).collect();
+        let values = outputs_at(rows, setting, &svms, &some);
+        let temperature = Some(temperature(rows, &values, &some));
         Self { svms, residual, temperature }
     }
 
@@ -242,7 +244,7 @@ impl FinalSvms {
         left_out: &[Vec<f64>],
     ) -> Result<Self> {
         let all = rows.sample()?.all();
-        let mut values = outputs_at_all(rows, setting, &svms);
+        let mut values = outputs_at(rows, setting, &svms, &all.index);
         for (p, (pair, outputs)) in pairs(rows.classes.len()).into_iter().zip(left_out).enumerate()
         {
             for (row, h) in all.of_pair(pair).index.into_iter().zip(outputs) {
@@ -259,18 +261,29 @@ pub(super) fn likely_support(
     rows: &TrainingRows,
     setting: Setting<'_>,
     svms: &[BinarySvm],
+    watch: &Watch,
 ) -> Result<Vec<Vec<usize>>> {
-    let outputs = outputs_at_all(rows, setting, svms);
-    Ok(inside_margin(&outputs, &rows.sample()?.all(), rows.classes.len()))
+    let all = rows.sample()?.all();
+    let mut values = Vec::new();
+    for some in all.index.chunks(CALIBRATION_ROWS) {
+        watch.check()?;
+        values.extend(outputs_at(rows, setting, svms, some).into_vec());
+    }
+    let outputs = Matrix::new(all.index.len(), svms.len(), values)?;
+    Ok(inside_margin(&outputs, &all, rows.classes.len()))
 }
 
-/// Outputs of all pairs at all rows. // (n, pairs)
-fn outputs_at_all(rows: &TrainingRows, setting: Setting<'_>, svms: &[BinarySvm]) -> Matrix {
+/// Outputs of all pairs at some rows. // (rows, pairs)
+fn outputs_at(
+    rows: &TrainingRows,
+    setting: Setting<'_>,
+    svms: &[BinarySvm],
+    at: &[usize],
+) -> Matrix {
     let Setting { kernel, metric, .. } = setting;
     let pairwise = PairwiseSvms::new(svms, rows.classes.len(), |row| rows.class[row]);
     let mapped = metric.transform(&rows.x.select_rows(&pairwise.support));
-    let all: Vec<usize> = (0..rows.x.rows()).collect();
-    pairwise.outputs_at(kernel, metric, &rows.x, &all, &mapped)
+    pairwise.outputs_at(kernel, metric, &rows.x, at, &mapped)
 }
 
 /// Where rows belong to groups, one that is left out alone is known by the others of its group: folds of whole groups are

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FormChoice, GRADIENT_ROWS, Svml};
 use super::criterion::Criterion;
+use super::{FormChoice, GRADIENT_ROWS, Svml};
 use crate::data::{Sample, pairs};
 use crate::error::{Error, Remedy, Result};
 use crate::landmarks::{BLOCK, PART};
@@ -156,7 +156,10 @@ impl Size<'_> {
         let (rows, classes) = (self.count(), self.rows.len());
         // Of more rows only some are asked.
         let asked = rows.min(2 * PART as u64);
-        rows * (8 * self.copies * self.columns as u64 + PER_ROW + PER_ROW_AND_CLASS * classes as u64)
+        // Of rows that are learned from in parts some are drawn, and held as often as those of any sample.
+        let drawn = if self.copies < COPIES { (COPIES + 1) * rows.min(PART as u64) } else { 0 };
+        rows * (PER_ROW + PER_ROW_AND_CLASS * classes as u64)
+            + 8 * (self.copies * rows + drawn) * self.columns as u64
             + 8 * OUTPUTS * asked * pairs(classes).len() as u64
     }
 
@@ -201,11 +204,11 @@ impl Approach {
     pub const EXACT: Self =
         Self { learn: None, ask: None, last: None, columns: 0, needed: 0, keep: 0 };
 
-    /// For a sample, of whose rows there are so many copies.
-    pub fn of(sample: &Sample<'_>, copies: u64, params: &Svml) -> Result<Self> {
+    /// For a sample.
+    pub fn of(sample: &Sample<'_>, params: &Svml) -> Result<Self> {
         let mut sizes = vec![0; sample.classes()];
         sample.class().iter().for_each(|&class| sizes[class] += 1);
-        let size = Size { rows: &sizes, columns: sample.features(), copies };
+        let size = Size { rows: &sizes, columns: sample.features(), copies: COPIES };
         Self::for_size(size, params)
     }
 

@@ -281,7 +281,7 @@ impl Learner for Svml {
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
         self.check_form(sample.features(), self.memory())?;
-        let approach = Approach::of(sample, COPIES, self)?;
+        let approach = Approach::of(sample, self)?;
         if let FormChoice::Fixed(form) = self.form {
             let params = approach.learning(self);
             let fit = learn_form(sample, form, &params, run)?;
