@@ -97,8 +97,8 @@ WATCHING = """
         1 prints a line for each step: what is being learned, the time so far, the loss and, for several SVMs, once the
         first has been learned, an estimate of the time until all are.
     n_jobs : int, default=None
-        Number of threads. None means 1 unless in a `joblib.parallel_config` context, -1 means all cores. Results are the
-        same, bit for bit, for any number.
+        Number of threads. None means 1 unless in a `joblib.parallel_config` context, -1 means all cores; more than four
+        times the cores are not started, with a warning. Results are the same, bit for bit, for any number.
     device : str, default="auto"
         Where to compute, in `fit` and in predictions: "cpu"; "cuda" or "cuda:N", CUDA GPU number N counted from 0, with a
         RuntimeError if it cannot be used; or "auto", which uses a GPU if there is one and the work is large enough to
@@ -605,7 +605,8 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise self._invalid("n_jobs", bound, jobs)
         threads, most = int(effective_n_jobs(self.n_jobs)), THREADS_PER_CORE * (os.cpu_count() or 1)
         if threads > most:
-            warnings.warn(f"n_jobs={threads} is more than {THREADS_PER_CORE} for each core: {most} threads are used", stacklevel=3)
+            text = f"n_jobs={threads} is more than {THREADS_PER_CORE} for each core: {most} threads are used"
+            warnings.warn(text, UserWarning, stacklevel=3)
         return min(threads, most)
 
     def _device(self, rows: int) -> str:

@@ -188,8 +188,8 @@ pub struct Learning {
     #[arg(long)]
     pub exact: bool,
     /// Limit on the memory of a fit (for exact SVMs, of their kernel matrices), in bytes or with a unit, such as 4GiB or
-    /// 500MB. On a GPU, the limit is the smaller of this and the free GPU memory [default: three quarters of the free
-    /// memory of the computer, or of the container it runs in]
+    /// 500MB; fewer landmarks are used if it requires that. On a GPU, the limit is the smaller of this and the free GPU
+    /// memory [default: none, but a fit that needs more than three quarters of the free memory is refused]
     #[arg(long, value_parser = method::bytes, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
     /// Set any parameter of the method, as in --set lambda=0.1; the option can be repeated. `svml parameters METHOD`

@@ -33,7 +33,7 @@ parameters! {
         /// Seed of the folds.
         seed: u64 = 0, "an integer of at least 0";
         /// Limit in bytes for the kernel matrix and the factorisations of the folds that are trained at the same time;
-        /// none: three quarters of the free memory.
+        /// none: no more than three quarters of the free memory.
         memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }

@@ -147,8 +147,8 @@ parameters! {
         /// Whether SVMs are trained on landmarks, rows that represent all others, and on how many: auto, exact (none)
         /// or a number.
         landmarks: LandmarkChoice = LandmarkChoice::Auto, "auto, exact or a number of at least 1";
-        /// Limit in bytes for kernel matrices and what is computed from them; none: three quarters of the free memory of
-        /// the computer, or of the container it runs in. For two classes, exact SVMs need 16 n^2 bytes, 8 n^2 more for
+        /// Limit in bytes for kernel matrices and what is computed from them; none: as usual, and refused where that is
+        /// more than three quarters of the free memory of the computer, or of the container it runs in. For two classes, exact SVMs need 16 n^2 bytes, 8 n^2 more for
         /// each further fold that is trained at the same time if there is room, and 40 n^2 for leave-one-out. With
         /// landmarks, the rows count too, three times, or once beyond 131,072 rows; fewer landmarks are used if the usual
         /// number does not fit.
