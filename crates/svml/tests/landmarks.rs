@@ -245,7 +245,7 @@ fn a_model_on_landmarks_is_a_model() {
     let bytes = model.to_bytes().unwrap();
     assert!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap() == bytes);
     // A limit on memory changes nothing else.
-    let little = Svml { memory_limit: Some(7_200_000), ..params(100) };
+    let little = Svml { memory_limit: Some(7_400_000), ..params(100) };
     let little = Model::fit(&train, little).unwrap();
     assert_eq!(little.decision(test.x()).unwrap(), model.decision(test.x()).unwrap());
 }

@@ -52,13 +52,15 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let read: Vec<_> = [("DATA", args.data.data.as_str())].into_iter().chain(params).collect();
     let trace = args.trace.as_deref().map(|trace| ("--trace", trace));
     let written: Vec<_> = [("-o", args.output.as_str())].into_iter().chain(trace).collect();
-    // Where an interrupted run would write is taken too.
-    let instead: Vec<_> =
-        written.iter().map(|(option, name)| (*option, format!("{name}.interrupted"))).collect();
-    let instead = instead.iter().map(|(option, name)| (*option, name.as_str()));
     let kept = args.checkpoint.as_deref().map(|checkpoint| ("--checkpoint", checkpoint));
-    let all: Vec<_> = written.iter().copied().chain(instead).chain(kept).collect();
+    let all: Vec<_> = written.iter().copied().chain(kept).collect();
     files::check_apart(&read, &all)?;
+    if let Some(kept) = kept {
+        // Where an interrupted run would write is taken too.
+        for (option, name) in &written {
+            files::check_apart(&[], &[(option, &format!("{name}.interrupted")), kept])?;
+        }
+    }
     let checkpoint = files::checkpoint(args.checkpoint.as_deref())?;
     written.iter().try_for_each(|(_, name)| files::check_writable(name))?;
     // A card takes some tenths of a second to open, in which the table is read.
