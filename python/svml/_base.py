@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import numbers
+import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -61,6 +62,7 @@ NOT_THERE = ("None", "nan", "<NA>", "NaT")
 STARTS = {"auto": None, "pca": "identity"}
 # More threads than any computer has are a mistake; the command has the same bound.
 MOST_THREADS = 4096
+THREADS_PER_CORE = 4
 # Of many warnings of one fit so many are shown.
 SHOWN = 3
 
@@ -98,8 +100,8 @@ WATCHING = """
         1 prints a line for each step: what is being learned, the time so far, the loss and, for several SVMs, once the
         first has been learned, an estimate of the time until all are.
     n_jobs : int, default=None
-        Number of threads. None means 1 unless in a `joblib.parallel_config` context, -1 means all cores. Results are the
-        same, bit for bit, for any number.
+        Number of threads. None means 1 unless in a `joblib.parallel_config` context, -1 means all cores; more than four
+        times the cores are not started, with a warning. Results are the same, bit for bit, for any number.
     device : str, default="auto"
         Where to compute, in `fit` and in predictions: "cpu"; "cuda" or "cuda:N", CUDA GPU number N counted from 0, with a
         RuntimeError if it cannot be used; or "auto", which uses a GPU if there is one and the work is large enough to
@@ -657,7 +659,11 @@ class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if jobs is not None and not (whole and jobs != 0 and abs(int(jobs)) <= MOST_THREADS):
             bound = f"an integer from 1 to {MOST_THREADS}, -1 for all cores, -2 for all but one and so on, or None"
             raise self._invalid("n_jobs", bound, jobs)
-        return int(effective_n_jobs(self.n_jobs))
+        threads, most = int(effective_n_jobs(self.n_jobs)), THREADS_PER_CORE * (os.cpu_count() or 1)
+        if threads > most:
+            text = f"n_jobs={threads} is more than {THREADS_PER_CORE} for each core: {most} threads are used"
+            warnings.warn(text, UserWarning, stacklevel=3)
+        return min(threads, most)
 
     def _device(self, rows: int) -> str:
         """Where to compute something about so many rows; libraries of CUDA are at hand if they may be needed."""

@@ -92,8 +92,9 @@ default="auto"
         ``validation="loo"``, everything is exact.
     memory_limit : int or None, default=None
         Limit in bytes on the memory of a fit: kernel matrices and what is computed from them and, with landmarks, the rows.
-        None means three quarters of the free memory of the computer, or of the container it runs in. Fewer landmarks are
-        used if the limit requires it. A fit that would need more raises a MemoryError. On a GPU, the limit is the smaller
+        Fewer landmarks are used if the limit requires it, and a fit that would need more raises a MemoryError. None means
+        as many as usual; if that needs more than three quarters of the free memory of the computer, or of the container it
+        runs in, a MemoryError is raised. On a GPU, the limit is the smaller
         of this and the free GPU memory.
     checkpoint : str or path-like or None, default=None
         File in which to save progress. If the process is killed or the computer goes down, the same fit with the same file

@@ -69,7 +69,7 @@ def test_very_many_columns() -> None:
 @linux
 @pytest.mark.parametrize("memory_limit", [None, 10**12])
 def test_many_rows(memory_limit: int | None) -> None:
-    """With a limit that is too high the system says no in the middle of the fit."""
+    """Also with a limit that is higher than what there is."""
     out = under_a_limit(
         300,
         f"""

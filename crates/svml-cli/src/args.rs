@@ -34,7 +34,7 @@ pub struct Global {
     /// Print only results and errors, no messages or progress
     #[arg(short, long, global = true, display_order = 900)]
     pub quiet: bool,
-    /// Number of threads; it does not affect the results [default: all cores]
+    /// Number of threads, at most 4 for each core; it does not affect the results [default: all cores]
     #[arg(long, global = true, value_name = "N", display_order = 901)]
     pub threads: Option<usize>,
 }
@@ -196,8 +196,8 @@ pub struct Learning {
     #[arg(long)]
     pub exact: bool,
     /// Limit on the memory of a fit (for exact SVMs, of their kernel matrices), in bytes or with a unit, such as 4GiB or
-    /// 500MB. On a GPU, the limit is the smaller of this and the free GPU memory [default: three quarters of the free
-    /// memory of the computer, or of the container it runs in]
+    /// 500MB; fewer landmarks are used if it requires that. On a GPU, the limit is the smaller of this and the free GPU
+    /// memory [default: none, but a fit that needs more than three quarters of the free memory is refused]
     #[arg(long, value_parser = method::bytes, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
     /// Set any parameter of the method, as in --set lambda=0.1; the option can be repeated. `svml parameters METHOD`
@@ -245,8 +245,8 @@ pub struct Train {
     /// resumes from the file and writes exactly the same model, bit for bit. A kill loses only the computation in
     /// progress, such as one step; a power cut may also lose the last few seconds. The file is removed once the model is
     /// written. It contains no rows of the data
-    #[arg(long, value_name = "FILE", value_parser = file, value_hint = ValueHint::AnyPath)]
-    pub checkpoint: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub checkpoint: Option<String>,
     /// File for a table of the learning steps: loss and, for svml, kernel, form, errors, C and support vectors
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
@@ -401,8 +401,8 @@ pub struct Compare {
     pub learning: Learning,
     /// File in which to save the measures and times of finished fits. If the command is killed, running the same command
     /// again resumes with the fit that was interrupted. The file is removed at the end
-    #[arg(long, value_name = "FILE", value_parser = file, value_hint = ValueHint::AnyPath)]
-    pub checkpoint: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub checkpoint: Option<String>,
     /// Print as JSON, with errors as fractions
     #[arg(long)]
     pub json: bool,

@@ -179,6 +179,9 @@ pub fn remedy_words(remedy: Remedy) -> String {
         Remedy::FewerLandmarks => {
             "raise --memory-limit if the computer has enough memory, or use fewer rows or a smaller --landmarks"
         }
+        Remedy::FreeMemory => {
+            "close other programs, or set --memory-limit to what may be used, so that the fit makes do with fewer landmarks"
+        }
         Remedy::UseLessData => "use fewer rows or columns",
         Remedy::SmallerForm => {
             "use a form with fewer parameters (--form diagonal, --form sphere, or a small rank), fewer columns, or a computer with more memory; for the default method, --memory-limit raises the limit"

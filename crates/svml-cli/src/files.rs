@@ -412,6 +412,11 @@ fn not_written(error: Error) -> Failure {
 /// that the command line gives it, and that of its option or argument before it.
 pub fn check_apart(read: &[(&str, &str)], written: &[(&str, &str)]) -> Outcome {
     for (i, (option, name)) in written.iter().enumerate() {
+        if name.is_empty() {
+            return Err(Failure::Usage(format!(
+                "{option} '': the name of the file is missing; give one"
+            )));
+        }
         let output = Place::of(&names::path(name));
         let input = |name: &str| match name {
             STREAM => Place::of(Path::new("/dev/stdin")),
@@ -531,6 +536,16 @@ pub fn sha256(bytes: &[u8]) -> String {
 /// Whether the file of one of the paper's data sets is the one that was tested.
 pub fn is_tested(set: &UciSet, path: &Path) -> bool {
     fs::read(path).is_ok_and(|bytes| set.sha256.contains(&sha256(&bytes).as_str()))
+}
+
+/// The file of a checkpoint, which is read again and so can be no stream.
+pub fn checkpoint(name: Option<&str>) -> Result<Option<PathBuf>, Failure> {
+    match name {
+        Some(STREAM) => Err(Failure::Usage(
+            "--checkpoint -: progress cannot be saved to standard output; give a file".to_owned(),
+        )),
+        name => Ok(name.map(names::path)),
+    }
 }
 
 /// Says that a command goes on from a checkpoint, if there is one.

@@ -78,6 +78,9 @@ pub fn described(model: &Model) -> (String, String) {
     (console::clean(&people.concat()).into_owned(), words::as_json(model).to_string())
 }
 
+/// At most so many threads are started for each core.
+const THREADS_PER_CORE: usize = 4;
+
 /// Starts so many threads, or as many as the computer has if that is 0. Each of them reserves addresses for its memory when it
 /// begins. Where the process may have only so many of them (`ulimit -v`), that must not happen between the moment when
 /// something large is found to have room and the moment when it is made.
@@ -104,7 +107,15 @@ fn execute(cli: &Cli, signals: Signals) -> Outcome {
             "--threads {threads} is not allowed: it must be between 1 and 4096"
         )));
     }
-    start_threads(cli.global.threads.unwrap_or(0))?;
+    // More only get in each other's way.
+    let most = THREADS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cli.global.threads.unwrap_or(0);
+    if threads > most {
+        console.note(&format!(
+            "--threads {threads} is more than {THREADS_PER_CORE} for each core: {most} are used."
+        ));
+    }
+    start_threads(threads.min(most))?;
     match &cli.command {
         Command::Train(args) => command::train::run(args, &console),
         Command::Predict(args) => command::predict::run(args, &console),

@@ -99,9 +99,10 @@ fn what_cannot_be_gone_on_from_is_refused() {
     assert!(!sandbox.path("m.svml").exists());
 
     // A file of the user's own is not overwritten.
-    let run = sandbox.svml(&["train", "t.csv", "-o", "m.svml", "--checkpoint", "t.csv"]).code(1);
-    assert!(run.err.contains("t.csv: this file is not an svml checkpoint; use"), "{}", run.err);
-    assert!(sandbox.read("t.csv").lines().count() == 801);
+    sandbox.write("own.csv", "a,b");
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m.svml", "--checkpoint", "own.csv"]).code(1);
+    assert!(run.err.contains("own.csv: this file is not an svml checkpoint; use"), "{}", run.err);
+    assert_eq!(sandbox.read("own.csv"), "a,b");
     let run = sandbox.svml(&["train", "t.csv", "-o", "m.svml", "--checkpoint", "no/fit"]).code(1);
     assert!(run.err.contains("no/fit"), "{}", run.err);
 }
@@ -143,4 +144,24 @@ fn a_comparison_goes_on() {
     assert!(run.err.contains("Resuming from the checkpoint fit."), "{}", run.err);
     assert_eq!(without_times(&run.out), expected);
     assert!(!sandbox.path("fit").exists());
+}
+
+/// The file of a checkpoint is removed in the end: it must be no other file of the command, by whatever name.
+#[test]
+fn a_checkpoint_is_no_other_file() {
+    let sandbox = with_table(60);
+    let table = sandbox.read("t.csv");
+    sandbox.write("p.json", "{}");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("m.svml", sandbox.path("link")).unwrap();
+    sandbox.write("m.svml", "old");
+    let named = ["m.svml", "./m.svml", "s.csv", "t.csv", "p.json", "m.svml.interrupted"];
+    for name in named.into_iter().chain(cfg!(unix).then_some("link")) {
+        let args = ["train", "t.csv", "-o", "m.svml", "--trace", "s.csv", "--params", "p.json"];
+        let run = sandbox.svml(&[&args[..], &["--checkpoint", name]].concat()).code(2);
+        assert!(run.err.contains(&format!("--checkpoint {name}: ")), "{}", run.err);
+        assert_eq!((sandbox.read("m.svml"), sandbox.read("t.csv")), ("old".into(), table.clone()));
+    }
+    let run = sandbox.svml(&["compare", "t.csv", "--checkpoint", "t.csv"]).code(2);
+    assert!(run.err.contains("would overwrite"), "{}", run.err);
 }

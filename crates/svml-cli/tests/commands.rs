@@ -1297,3 +1297,13 @@ fn an_exact_fit_has_no_landmarks() {
     let args = ["compare", "t.csv", "--splits", "2", "--landmarks", "30", "-q"];
     sandbox.svml(&args).code(0);
 }
+
+/// More threads than four for each core only get in each other's way.
+#[test]
+fn threads_are_capped_with_a_line() {
+    let sandbox = Sandbox::with_model();
+    let run = sandbox.svml(&["predict", "m.svml", "train.csv", "-o", "p.csv", "--threads", "4096"]);
+    assert!(run.code(0).err.contains("--threads 4096 is more than 4 for each core"));
+    let run = sandbox.svml(&["predict", "m.svml", "train.csv", "-o", "p.csv", "--threads", "2"]);
+    assert!(!run.code(0).err.contains("core"));
+}

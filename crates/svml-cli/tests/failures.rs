@@ -38,6 +38,12 @@ fn wrong_usage_is_2() {
         &["train", "train.csv", "-o", "x", "--landmarks", "50", "--exact"],
         &["compare", "train.csv", "--landmarks", "50", "--exact"],
         &["train", "train.csv", "-o", "x", "--method", "knn:k=0"],
+        &["train", "train.csv", "-o", ""],
+        &["predict", "m.svml", "train.csv", "-o", ""],
+        &["train", "train.csv", "-o", "x", "--trace", ""],
+        &["train", "train.csv", "-o", "x", "--checkpoint", ""],
+        &["train", "train.csv", "-o", "x", "--checkpoint", "-"],
+        &["compare", "train.csv", "--checkpoint", "-"],
         &["svm-train"],
         &["svm-train", "-s", "1", "train.csv"],
     ] {

@@ -235,6 +235,8 @@ pub enum Remedy {
     RaiseMemoryLimit,
     /// Raise the limit on memory, or use fewer landmarks or rows.
     FewerLandmarks,
+    /// Free some memory, or set the limit on it to what there is, so that fewer landmarks are used.
+    FreeMemory,
     /// Use fewer rows or columns.
     UseLessData,
     /// Use a form of the metric with fewer numbers, or fewer columns, or raise the limit on memory.
@@ -291,6 +293,9 @@ impl fmt::Display for Remedy {
             }
             Self::FewerLandmarks => {
                 "raise memory_limit if the computer has enough memory, or use fewer landmarks or rows"
+            }
+            Self::FreeMemory => {
+                "close other programs, or set memory_limit to what may be used, so that the fit makes do with fewer landmarks"
             }
             Self::UseLessData => "use fewer rows or columns",
             Self::SmallerForm => {
@@ -461,8 +466,13 @@ impl Error {
             Self::NotForLibsvm => {
                 "a LIBSVM model holds a single SVM with a Gaussian kernel, but this model is different".to_owned()
             }
-            Self::TooLarge { what, bytes, limit, .. } => {
+            Self::TooLarge { what, bytes, limit, remedy } => {
                 let (needed, most) = apart(*bytes, *limit);
+                if *remedy == Remedy::FreeMemory {
+                    return format!(
+                        "{what} would need {needed}, more than the {most} that may be used of the free memory"
+                    );
+                }
                 format!("{what} would need {needed}, more than the limit of {most}")
             }
             Self::Device { device, reason, .. } => format!("{device} cannot be used: {reason}"),

@@ -37,7 +37,7 @@ parameters! {
         /// Seed of the folds.
         seed: u64 = 0, "an integer of at least 0";
         /// Limit in bytes for the kernel matrix and the factorisations of the folds that are trained at the same time;
-        /// none: three quarters of the free memory.
+        /// none: no more than three quarters of the free memory.
         memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }
@@ -62,7 +62,7 @@ const RANGE: (f64, f64) = (1e-100, 1e100);
 impl GridSearch {
     /// How many bytes a fit may use.
     pub(crate) fn memory(&self) -> u64 {
-        self.memory_limit.unwrap_or_else(crate::memory::free)
+        crate::memory::usable(self.memory_limit)
     }
 
     /// Checks every field.
@@ -109,8 +109,8 @@ pub fn grid_search(sample: &Sample<'_>, grid: &GridSearch, watch: &Watch) -> Res
     };
     let spheres: Vec<Metric> = widths.iter().map(|&width| sphere(width)).collect::<Result<_>>()?;
     let validated: f64 = parts.iter().flat_map(|part| &part.valid.weight).sum();
-    // Kernel matrices from distances may differ in the last digits.
-    let together = grid.memory().min(TOGETHER);
+    // Kernel matrices from distances may differ in the last digits, and so do not depend on what is free.
+    let together = grid.memory_limit.map_or(TOGETHER, |limit| limit.min(TOGETHER));
     let bytes = 8 * (n as u64).pow(2) * (widths.len() as u64 + 1);
     let key = watch.records().then(|| {
         let key = Key::new("width").then(sample.key()).with(&(bytes <= together));

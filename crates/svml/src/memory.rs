@@ -34,7 +34,16 @@ pub(crate) const LEARNING_A_COLUMN: usize = 1 << 11;
 
 /// Three quarters of the bytes that are free, so that something is left for what is not counted.
 pub(crate) fn free() -> u64 {
-    free_under(Path::new("/")).map_or(UNKNOWN, |bytes| bytes / 4 * 3)
+    usable(None)
+}
+
+/// How many bytes may be used where a limit is given, or none: then three quarters of those that are free.
+pub(crate) fn usable(limit: Option<u64>) -> u64 {
+    let free = free_under(Path::new("/"));
+    match limit {
+        Some(limit) => limit.min(free.unwrap_or(u64::MAX)),
+        None => free.map_or(UNKNOWN, |bytes| bytes / 4 * 3),
+    }
 }
 
 /// Refuses what would need more than `limit` bytes.

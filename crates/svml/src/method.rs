@@ -84,7 +84,8 @@ parameters! {
         cost: Option<f64> = None, "a number between 0.001 and 10000, or none";
         /// Class weights: none, balanced, or a weight for each named class.
         class_weight: ClassWeight = ClassWeight::None, "none, balanced, or {\"given\": {\"CLASS\": WEIGHT, ..}}";
-        /// Limit in bytes for the kernel matrix and its factorisation; none: three quarters of the free memory.
+        /// Limit in bytes for the kernel matrix and its factorisation; none: no more than three quarters of the free
+        /// memory.
         memory_limit: Option<u64> = None, "none or a number of bytes";
     }
 }

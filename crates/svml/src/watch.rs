@@ -1,7 +1,7 @@
 //! When to stop: the flag and the deadline that long computations ask, and why learning ended.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -160,6 +160,8 @@ pub struct Watch {
     pub(crate) on_card: Arc<AtomicBool>,
     /// Whether nobody wants the result any more of one part of a fit.
     pub(crate) abandoned: Option<Arc<AtomicBool>>,
+    /// How many columns of a kernel matrix there may be, if they are counted, and how many there are.
+    pub(crate) columns: Option<Arc<(usize, AtomicUsize)>>,
 }
 
 impl Default for Watch {
@@ -176,6 +178,7 @@ impl Default for Watch {
             device: Device::Auto,
             on_card: Arc::default(),
             abandoned: None,
+            columns: None,
         }
     }
 }
@@ -300,6 +303,38 @@ impl Watch {
         Self { abandoned: Some(Arc::clone(abandoned)), ..self.clone() }
     }
 
+    /// The same watch for a kernel matrix of which only so many columns are computed, if a number is given: once more are
+    /// asked for, its checks fail.
+    pub(crate) fn with_room_for(&self, columns: Option<usize>) -> Self {
+        Self { columns: columns.map(|most| Arc::new((most, AtomicUsize::new(0)))), ..self.clone() }
+    }
+
+    /// How many columns have been counted.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns.as_ref().map_or(0, |columns| columns.1.load(Ordering::Relaxed))
+    }
+
+    /// Counts columns that have been computed.
+    pub(crate) fn count_columns(&self, more: usize) {
+        if let Some(columns) = &self.columns {
+            columns.1.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there may be so many columns. Where there may not, the next check says so.
+    pub(crate) fn is_room_for(&self, wanted: usize) -> bool {
+        let Some(columns) = &self.columns else { return true };
+        if wanted > columns.0 {
+            columns.1.fetch_max(columns.0 + 1, Ordering::Relaxed);
+        }
+        wanted <= columns.0
+    }
+
+    /// Whether more columns were asked for than there may be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.columns.as_ref().is_some_and(|columns| self.columns() > columns.0)
+    }
+
     /// Time since the start of the run.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
@@ -360,6 +395,8 @@ impl Watch {
             }
         }
         match self.lack.get() {
+            // Whoever counts columns looks at this first, and does without this kernel matrix.
+            None if self.is_full() => Err(Lack::of(0).error("more columns of a kernel matrix")),
             None => Ok(()),
             Some(lack) => Err(lack.error("the next columns of a kernel matrix")),
         }

@@ -283,9 +283,9 @@ fn a_grid_has_a_memory_limit_too() {
     let x = Matrix::from_fn(n, 1, |i, _| i as f64);
     let labels: Vec<usize> = (0..n).map(|i| i % 2).collect();
     let data = Dataset::new(x, &labels).unwrap();
-    let error = Model::fit(&data, grid(|g| g.memory_limit = Some(8 << 30))).unwrap_err();
+    let error = Model::fit(&data, grid(|g| g.memory_limit = Some(2 << 30))).unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
-    for part in ["40000 rows", " GiB", "the limit of 8.0 GiB"] {
+    for part in ["40000 rows", " GiB", "the limit of 2.0 GiB"] {
         assert!(error.to_string().contains(part), "{error}");
     }
 }

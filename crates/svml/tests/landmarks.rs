@@ -245,7 +245,7 @@ fn a_model_on_landmarks_is_a_model() {
     let bytes = model.to_bytes().unwrap();
     assert!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap() == bytes);
     // A limit on memory changes nothing else.
-    let little = Svml { memory_limit: Some(7_200_000), ..params(100) };
+    let little = Svml { memory_limit: Some(7_400_000), ..params(100) };
     let little = Model::fit(&train, little).unwrap();
     assert_eq!(little.decision(test.x()).unwrap(), model.decision(test.x()).unwrap());
 }
@@ -610,4 +610,26 @@ fn gradients_of_many_landmarks_and_rows() {
         let slope = (at(start.values(), up).loss - at(start.values(), down).loss) / (2.0 * h);
         close(here.d_log_cost, slope);
     }
+}
+
+/// Noise with a rare class, of which most rows become support vectors whatever was likely before.
+fn rare(rows: usize) -> Dataset {
+    let noise = generated(rows);
+    let labels: Vec<usize> = (0..rows).map(|i| usize::from(i % (rows / 3) == 5)).collect();
+    Dataset::new(noise.x().clone(), &labels).unwrap()
+}
+
+/// Exact final SVMs that turn out to have too many support vectors give way to landmarks.
+#[test]
+fn a_rare_class_keeps_to_the_plan() {
+    let data = rare(5600);
+    let model = Model::fit(&data, Svml { form: Form::Sphere.into(), ..Svml::default() }).unwrap();
+    let landmarks = model.report().landmarks.unwrap();
+    assert!(landmarks.in_model.is_some_and(|count| count <= 2000), "{landmarks:?}");
+    assert!(model.support_rows().len() <= 2000 && model.report().refitted, "{model}");
+    let little = Svml { memory_limit: Some(100 << 20), ..Svml::default() };
+    assert!(little.memory_needed(&data) <= 100 << 20);
+    let message = Model::fit(&data, Svml { memory_limit: Some(5 << 20), ..Svml::default() });
+    let message = message.unwrap_err().to_string();
+    assert!(message.contains("the limit of 5.0 MiB") && message.contains("fewer"), "{message}");
 }

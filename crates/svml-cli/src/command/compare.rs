@@ -35,6 +35,11 @@ struct Splits {
 /// Runs the command.
 pub fn run(args: &Compare, console: &Console) -> Outcome {
     let methods = methods(args)?;
+    let params = args.learning.params.as_deref().map(|params| ("--params", params));
+    let read: Vec<_> = [("DATA", args.data.data.as_str())].into_iter().chain(params).collect();
+    let kept = args.checkpoint.as_deref().map(|checkpoint| ("--checkpoint", checkpoint));
+    files::check_apart(&read, kept.as_slice())?;
+    let checkpoint = files::checkpoint(args.checkpoint.as_deref())?;
     let training = files::training(&args.data, console)?;
     let data = &training.data;
     words::warn_identifiers(data.schema(), console);
@@ -54,7 +59,7 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
     let seed = args.learning.seed.unwrap_or(0);
     let device = args.learning.computing.device;
     let failed = |error| Failure::with_file(&training.name, error);
-    let store = match &args.checkpoint {
+    let store = match &checkpoint {
         Some(file) => {
             files::note_checkpoint(file, console);
             let all: Vec<&Method> = methods.iter().map(|asked| &asked.method).collect();
@@ -81,14 +86,14 @@ pub fn run(args: &Compare, console: &Console) -> Outcome {
     }
     match (done as u64) < args.splits {
         true => {
-            let kept = files::goes_on(args.checkpoint.as_deref());
+            let kept = files::goes_on(checkpoint.as_deref());
             let splits = args.splits;
             Err(Failure::Interrupted(format!("interrupted after {done} of {splits} splits{kept}")))
         }
         false => {
             // It is closed before it is removed.
             drop(store);
-            if let Some(file) = &args.checkpoint {
+            if let Some(file) = &checkpoint {
                 files::remove_checkpoint(file, console);
             }
             Ok(())

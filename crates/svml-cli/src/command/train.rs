@@ -52,7 +52,16 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let read: Vec<_> = [("DATA", args.data.data.as_str())].into_iter().chain(params).collect();
     let trace = args.trace.as_deref().map(|trace| ("--trace", trace));
     let written: Vec<_> = [("-o", args.output.as_str())].into_iter().chain(trace).collect();
-    files::check_apart(&read, &written)?;
+    let kept = args.checkpoint.as_deref().map(|checkpoint| ("--checkpoint", checkpoint));
+    let all: Vec<_> = written.iter().copied().chain(kept).collect();
+    files::check_apart(&read, &all)?;
+    if let Some(kept) = kept {
+        // Where an interrupted run would write is taken too.
+        for (option, name) in &written {
+            files::check_apart(&[], &[(option, &format!("{name}.interrupted")), kept])?;
+        }
+    }
+    let checkpoint = files::checkpoint(args.checkpoint.as_deref())?;
     written.iter().try_for_each(|(_, name)| files::check_writable(name))?;
     // A card takes some tenths of a second to open, in which the table is read.
     let _opening = Opening::of(args.learning.computing.device);
@@ -67,7 +76,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
             console.note(&format!("This will need up to about {gigabytes:.2} GB of memory."));
         }
     }
-    if let Some(file) = &args.checkpoint {
+    if let Some(file) = &checkpoint {
         files::note_checkpoint(file, console);
     }
     let started = Instant::now();
@@ -86,7 +95,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
         if let Some(limit) = args.time_limit.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
             run = run.time_limit(limit);
         }
-        if let Some(file) = &args.checkpoint {
+        if let Some(file) = &checkpoint {
             run = run.checkpoint(file);
         }
         let fitted = Model::fit_with(&training.data, &method.method, &mut run);
@@ -100,7 +109,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let mut model = match fitted {
         Ok(model) => model,
         Err(Error::Interrupted) if console.is_interrupted() => {
-            let kept = files::goes_on(args.checkpoint.as_deref());
+            let kept = files::goes_on(checkpoint.as_deref());
             return Err(Failure::Interrupted(format!(
                 "interrupted before there was a result; nothing was written{kept}"
             )));
@@ -129,7 +138,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     let results: Vec<_> = steps.into_iter().chain([(output.as_str(), bytes.as_slice())]).collect();
     files::write_all(&results)?;
     // A fit that was ended early may go on another time.
-    if let Some(file) = &args.checkpoint
+    if let Some(file) = &checkpoint
         && !cut_short
     {
         files::remove_checkpoint(file, console);
@@ -150,8 +159,8 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
     }
     match model.report().stop {
         Some(Stop::TimeLimit) => {
-            if args.checkpoint.is_some() {
-                let kept = files::goes_on(args.checkpoint.as_deref());
+            if checkpoint.is_some() {
+                let kept = files::goes_on(checkpoint.as_deref());
                 console.note(&format!("The time limit was reached{kept}."));
             }
             Ok(())
@@ -165,7 +174,7 @@ pub fn run(args: &Train, console: &Console) -> Outcome {
                 true => String::new(),
                 false => format!("; {} is unchanged", args.output),
             };
-            let more = files::goes_on(args.checkpoint.as_deref());
+            let more = files::goes_on(checkpoint.as_deref());
             Err(Failure::Interrupted(format!("interrupted: {of} is saved in {output}{kept}{more}")))
         }
         _ => Ok(()),

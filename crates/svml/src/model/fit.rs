@@ -22,7 +22,7 @@ use crate::metric::{Form, Kernel, Metric};
 use crate::multiclass::PairwiseSvms;
 use crate::parallel;
 use crate::run::{Activity, Run, Stop, Watch};
-use crate::svml::approach::{Approach, COPIES, are_learned_from_in_parts};
+use crate::svml::approach::{Approach, are_learned_from_in_parts};
 use crate::svml::criterion::Criterion;
 use crate::svml::cross_fit::rare_classes;
 use crate::svml::descent::TrainedOn;
@@ -216,8 +216,7 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
     let rows = TrainingRows::new(data, &params.class_weight, params.equal_rows, params.seed)?;
     params.validate(data.columns())?;
     let sample = rows.sample()?;
-    let memory = params.memory();
-    let approach = Approach::of(&sample, COPIES, params, memory)?;
+    let approach = Approach::of(&sample, params)?;
     let (svms, matrices) = match params.criterion {
         // Folds are trained one after the other where they do not fit in together.
         Criterion::HoldOut | Criterion::KFold(_) => (1, 1),
@@ -225,9 +224,9 @@ fn fit_svml(data: &Dataset, method: &Method, params: &Svml, run: &mut Run<'_>) -
         Criterion::LeaveOneOut => (1, 4),
     };
     if approach == Approach::EXACT {
-        rows.check_memory(svms, matrices, memory, run.watch())?;
+        rows.check_memory(svms, matrices, params.memory(), run.watch())?;
     }
-    params.check_form(data.columns(), memory)?;
+    params.check_form(data.columns(), params.memory())?;
     let mut warnings = rows.warnings(data);
     warnings.extend(check_distinct(&rows)?);
     let learned = match params.form {
@@ -337,21 +336,31 @@ fn final_svms(
     let learned = Setting { kernel, metric: &fit.metric, cost: fit.cost };
     if params.refit && !on_all && stop != Stop::Interrupted {
         let guess = match likely_support.is_empty() {
-            true => svms::likely_support(rows, learned, &fit.svms)?,
-            false => likely_support.clone(),
+            true => svms::likely_support(rows, learned, &fit.svms, watch),
+            false => Ok(likely_support.clone()),
         };
         let setting = Setting { metric, cost: *cost, ..learned };
-        let size = (rows.class.len(), rows.classes.len());
-        let landmarks = approach.finally(size, &guess, params.memory());
-        let trained = match landmarks {
-            Some(count) => {
-                let memory = approach.keep;
-                let class = (&rows.x, rows.class.as_slice(), rows.classes.len());
-                let guess = Guess::new(&fit.svms, class, kernel, &fit.metric);
-                FinalSvms::on_landmarks(rows, setting, count, Some(guess), calibrate, memory, watch)
+        let (mut landmarks, mut keep) = (approach.last, approach.keep);
+        let trained = guess.and_then(|guess| {
+            // Groups that calibrate are asked with SVMs of their own.
+            if !(calibrate && rows.groups().is_some() && approach.last.is_some()) {
+                landmarks = approach.finally(rows.classes.len(), &guess);
             }
-            None => FinalSvms::train(rows, setting, &guess, calibrate, watch),
-        };
+            if landmarks.is_none() {
+                let room = watch.with_room_for(approach.last.map(|_| approach.columns));
+                let trained = FinalSvms::train(rows, setting, &guess, calibrate, &room);
+                if !room.is_full() {
+                    return trained;
+                }
+                // They turned out to have too many support vectors. The system does not always get back what their columns took.
+                keep = keep.saturating_sub(8 * (rows.class.len() * room.columns()) as u64);
+                landmarks = approach.last;
+            }
+            let class = (&rows.x, rows.class.as_slice(), rows.classes.len());
+            let guess = Some(Guess::new(&fit.svms, class, kernel, &fit.metric));
+            let count = landmarks.unwrap_or(rows.class.len());
+            FinalSvms::on_landmarks(rows, setting, count, guess, calibrate, keep, watch)
+        });
         match trained {
             Ok(svms) => {
                 let (metric, cost) = (metric.clone(), *cost);

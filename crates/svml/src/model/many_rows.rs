@@ -27,7 +27,7 @@ use crate::metric::Metric;
 use crate::multiclass::PairwiseSvms;
 use crate::run::{Activity, Key, Run, Step, Stop, Watch};
 use crate::svm::BinarySvm;
-use crate::svml::approach::{Approach, COPIES, LandmarkChoice, Size};
+use crate::svml::approach::{Approach, LandmarkChoice, Size};
 use crate::svml::criterion::Criterion;
 use crate::svml::descent::{TrainedOn, descend_on_all};
 use crate::svml::members::{self, Honest, MeanFit, MemberFit};
@@ -78,10 +78,8 @@ pub(super) fn fit_here(
     });
     let parts: Vec<Part<'_>> = parts.collect();
     let size = Size { rows: &data.class_counts(), columns: data.columns(), copies: 1 };
-    let Approach { keep, .. } = Approach::for_size(size, params, params.memory())?;
-    // The rows that are drawn are held as often as those of any sample.
-    let drawn = 8 * (COPIES + 1) * (DRAWN * data.columns()) as u64;
-    let rows = LocalRows::new(parts, keep.saturating_sub(drawn), run.watch());
+    let Approach { keep, .. } = Approach::for_size(size, params)?;
+    let rows = LocalRows::new(parts, keep, run.watch());
     let (schema, classes) = (data.schema(), data.classes());
     ManyRows { rows: &rows, schema, classes }.learn(method, params, run)
 }
@@ -101,9 +99,8 @@ impl ManyRows<'_> {
         let sample = rows.sample()?;
         let learning = sample.first(*learned_from);
         let learning = learning.sample()?;
-        let memory = params.memory();
-        let of_sample = Approach::of(&learning, COPIES, params, memory)?;
-        let approach = of_sample.with_all_rows(params, self.classes.len(), memory)?;
+        let of_sample = Approach::of(&learning, params)?;
+        let approach = of_sample.with_all_rows(params, self.classes.len())?;
         // Rows that were put aside say how good it is.
         let alone = Svml { cross_fit: false, ..params.clone() };
         let MeanFit { members, candidates, mut trace, mut best, mut stop, .. } = match params.form {

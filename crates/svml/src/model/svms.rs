@@ -16,6 +16,7 @@ use crate::multiclass::{PairwiseSvms, inside_margin, outputs, solve_pair, train_
 use crate::parallel;
 use crate::run::{Key, Watch};
 use crate::svm::{BinarySvm, Trained};
+use crate::svml::approach::EXACT_AT_ONCE;
 
 /// Rows whose decision values without them fix the temperature; more make no difference to one
 /// parameter.
@@ -120,19 +121,25 @@ impl FinalSvms {
         let by_row = calibrate && rows.groups().is_none();
         let chosen: Vec<usize> = if by_row { (0..n).step_by(step).collect() } else { Vec::new() };
         let (pairs, share) = (all.of_pairs(sample.classes()), sample.shares());
-        let start = |p: usize| guess.get(p).map(Vec::as_slice);
-        let trained: Vec<FinalSvm> = match by_row {
-            true => parallel::try_map(pairs.iter().enumerate(), |(p, rows)| {
-                FinalSvm::left_out(gram, rows, cost, start(p), (&chosen, &share))
-            })?,
-            false => {
-                let starts: Vec<_> = (0..pairs.len()).map(start).collect();
-                let trained = train_pairs(gram, &pairs, cost, &starts)?;
-                trained.into_iter().map(FinalSvm::from).collect()
+        let starts: Vec<_> = (0..pairs.len()).map(|p| guess.get(p).map(Vec::as_slice)).collect();
+        let at_once = watch.columns.as_ref().map_or(pairs.len(), |_| EXACT_AT_ONCE);
+        let mut trained: Vec<FinalSvm> = Vec::with_capacity(pairs.len());
+        for (pairs, starts) in pairs.chunks(at_once).zip(starts.chunks(at_once)) {
+            match by_row {
+                true => trained
+                    .extend(parallel::try_map(pairs.iter().zip(starts), |(rows, start)| {
+                        FinalSvm::left_out(gram, rows, cost, *start, (&chosen, &share))
+                    })?),
+                false => {
+                    let svms = train_pairs(gram, pairs, cost, starts)?;
+                    trained.extend(svms.into_iter().map(FinalSvm::from));
+                }
             }
-        };
+        }
         let svms: Vec<BinarySvm> = trained.iter().map(|pair| pair.svm.clone()).collect();
         let residual = trained.iter().map(|pair| pair.residual).fold(0.0, f64::max);
+        // Columns that there was no room for are zeros.
+        watch.check_memory()?;
         if !calibrate {
             return Ok(Self { svms, residual, temperature: None });
         }
@@ -207,7 +214,7 @@ impl FinalSvms {
         let all: Vec<BinarySvm> = (0..pairs.len()).map(|p| svms.svm(p)).collect();
         let of_half: Vec<BinarySvm> = (pairs.len()..svms.count()).map(|p| svms.svm(p)).collect();
         let temperature = calibrate.then(|| {
-            let values = outputs_at_all(rows, setting, &of_half).select_rows(&half.valid.rows);
+            let values = outputs_at(rows, setting, &of_half, &half.valid.rows);
             temperature(rows, &values, &half.valid.rows)
         });
         Ok(Self { svms: all, residual, temperature })
@@ -222,9 +229,12 @@ impl FinalSvms {
         seen: &Part,
     ) -> Result<Self> {
         let sample = rows.sample()?;
-        let unseen = sample.part(&sample.dealt().without(seen));
-        let values = outputs_at_all(rows, setting, &svms).select_rows(&unseen.index);
-        let values = vote(&values, rows.classes.len());
+        let mut unseen = sample.dealt().without(seen);
+        let step = unseen.rows.len().div_ceil(CALIBRATION_ROWS).max(1);
+        unseen.rows = unseen.rows.into_iter().step_by(step).collect();
+        unseen.copies = unseen.copies.into_iter().step_by(step).collect();
+        let unseen = sample.part(&unseen);
+        let values = vote(&outputs_at(rows, setting, &svms, &unseen.index), rows.classes.len());
         let temperature = Some(calibrate::temperature(&values, &unseen.class, &unseen.weight));
         Ok(Self { svms, residual, temperature })
     }
@@ -239,7 +249,7 @@ impl FinalSvms {
         left_out: &[Vec<f64>],
     ) -> Result<Self> {
         let all = rows.sample()?.all();
-        let mut values = outputs_at_all(rows, setting, &svms);
+        let mut values = outputs_at(rows, setting, &svms, &all.index);
         for (p, (pair, outputs)) in pairs(rows.classes.len()).into_iter().zip(left_out).enumerate()
         {
             for (row, h) in all.of_pair(pair).index.into_iter().zip(outputs) {
@@ -256,18 +266,29 @@ pub(super) fn likely_support(
     rows: &TrainingRows,
     setting: Setting<'_>,
     svms: &[BinarySvm],
+    watch: &Watch,
 ) -> Result<Vec<Vec<usize>>> {
-    let outputs = outputs_at_all(rows, setting, svms);
-    Ok(inside_margin(&outputs, &rows.sample()?.all(), rows.classes.len()))
+    let all = rows.sample()?.all();
+    let mut values = Vec::new();
+    for some in all.index.chunks(CALIBRATION_ROWS) {
+        watch.check()?;
+        values.extend(outputs_at(rows, setting, svms, some).into_vec());
+    }
+    let outputs = Matrix::new(all.index.len(), svms.len(), values)?;
+    Ok(inside_margin(&outputs, &all, rows.classes.len()))
 }
 
-/// Outputs of all pairs at all rows. // (n, pairs)
-fn outputs_at_all(rows: &TrainingRows, setting: Setting<'_>, svms: &[BinarySvm]) -> Matrix {
+/// Outputs of all pairs at some rows. // (rows, pairs)
+fn outputs_at(
+    rows: &TrainingRows,
+    setting: Setting<'_>,
+    svms: &[BinarySvm],
+    at: &[usize],
+) -> Matrix {
     let Setting { kernel, metric, .. } = setting;
     let pairwise = PairwiseSvms::new(svms, rows.classes.len(), |row| rows.class[row]);
     let mapped = metric.transform(&rows.x.select_rows(&pairwise.support));
-    let all: Vec<usize> = (0..rows.x.rows()).collect();
-    pairwise.outputs_at(kernel, metric, &rows.x, &all, &mapped)
+    pairwise.outputs_at(kernel, metric, &rows.x, at, &mapped)
 }
 
 /// Where rows belong to groups, one that is left out alone is known by the others of its group: folds of whole groups are

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Svml;
 use super::criterion::Criterion;
+use super::{FormChoice, GRADIENT_ROWS, Svml};
 use crate::data::{Sample, pairs};
 use crate::error::{Error, Remedy, Result};
 use crate::landmarks::{BLOCK, PART};
@@ -89,13 +89,26 @@ const LAST_PER_CLASS: usize = 150;
 /// SVMs on landmarks take about so many steps of Newton's method.
 const STEPS: f64 = 6.0;
 
+/// Without a limit on memory there are fewer landmarks than usual only where their matrices would take more bytes than this,
+/// as those of 50 classes and more do. It does not depend on the computer, so that the same call gives the same model
+/// everywhere.
+const USUAL_MATRICES: u64 = 4 << 30;
+/// While an exact final SVM is trained, its factor, what has changed since, and columns of its inverse are about so many
+/// squares of its support vectors.
+const EXACT_SQUARES: u64 = 3;
+/// At most so many exact final SVMs are trained at a time where memory was planned for them, whatever the number of threads.
+pub const EXACT_AT_ONCE: usize = 16;
+
 /// Of the memory that may be used, at most one part in so many keeps blocks of K: others use the computer too.
 const KEPT_SHARE: u64 = 3;
 /// Blocks of K, or as large as these, that are worked on: one that is not kept, its rows that enter the sum in H, the same
 /// in other coordinates.
 const BLOCKS_AT_ONCE: u64 = 3;
-/// Bytes of a row beside its values: weights, folds, places, and what is known of it for each SVM.
+/// Bytes of a row beside its values: weights, folds, places, and what is known of it for each class.
 const PER_ROW: u64 = 64;
+const PER_ROW_AND_CLASS: u64 = 8;
+/// Outputs of a row for each pair of classes: those of four members with two values of C, and their means.
+const OUTPUTS: u64 = 12;
 /// Where memory does not allow all landmarks, a number is tried that is this much smaller, as long as it is not below that
 /// of learning.
 const FEWER: f64 = 0.8;
@@ -109,9 +122,12 @@ pub struct Approach {
     pub ask: Option<usize>,
     /// Of the final SVMs, where they are not exact.
     pub last: Option<usize>,
-    /// Whether the final SVMs are exact where that is less work.
-    exact_if_less: bool,
-    /// Bytes of K that may be kept, by all that is trained at the same time.
+    /// The final SVMs are exact where that is less work and they need no more columns of K than this.
+    pub columns: usize,
+    /// Bytes that all of it takes at most.
+    needed: u64,
+    /// Bytes of K that may be kept, by all that is trained at the same time. They only save time: unlike all else here they
+    /// depend on the memory that is free.
     pub keep: u64,
 }
 
@@ -130,10 +146,34 @@ pub struct Size<'a> {
 pub const COPIES: u64 = 3;
 
 impl Size<'_> {
-    /// Bytes of the rows.
+    fn count(&self) -> u64 {
+        self.rows.iter().sum::<usize>() as u64
+    }
+
+    /// Bytes of the rows and of outputs at them.
     fn bytes(&self) -> u64 {
-        let rows = self.rows.iter().sum::<usize>() as u64;
-        rows * (8 * self.copies * self.columns as u64 + PER_ROW)
+        let (rows, classes) = (self.count(), self.rows.len());
+        // Of more rows only some are asked.
+        let asked = rows.min(2 * PART as u64);
+        // Of rows that are learned from in parts some are drawn, and held as often as those of any sample.
+        let drawn = if self.copies < COPIES { (COPIES + 1) * rows.min(PART as u64) } else { 0 };
+        rows * (PER_ROW + PER_ROW_AND_CLASS * classes as u64)
+            + 8 * (self.copies * rows + drawn) * self.columns as u64
+            + 8 * OUTPUTS * asked * pairs(classes).len() as u64
+    }
+
+    /// How many columns of K exact final SVMs may have in so many bytes.
+    fn columns_in(&self, bytes: u64) -> usize {
+        let (n, numbers) = (self.count() as f64, bytes as f64 / 8.0);
+        let largest = pair_sizes(self.rows).max().unwrap_or(0) as f64;
+        let at_once = pairs(self.rows.len()).len().min(EXACT_AT_ONCE);
+        // n c + squares min(c, largest)^2 = numbers
+        let squares = (EXACT_SQUARES as usize * at_once) as f64;
+        let columns = ((n * n + 4.0 * squares * numbers).sqrt() - n) / (2.0 * squares);
+        match columns <= largest {
+            true => columns as usize,
+            false => ((numbers - squares * largest * largest) / n) as usize,
+        }
     }
 
     /// Bytes of the matrices of SVMs on landmarks in that part of the fit that has most: two halves with two folds each are
@@ -161,18 +201,18 @@ impl Size<'_> {
 impl Approach {
     /// Everything exact.
     pub const EXACT: Self =
-        Self { learn: None, ask: None, last: None, exact_if_less: false, keep: 0 };
+        Self { learn: None, ask: None, last: None, columns: 0, needed: 0, keep: 0 };
 
-    /// For a sample, of whose rows there are so many copies. `memory` is how many bytes the fit may use.
-    pub fn of(sample: &Sample<'_>, copies: u64, params: &Svml, memory: u64) -> Result<Self> {
+    /// For a sample.
+    pub fn of(sample: &Sample<'_>, params: &Svml) -> Result<Self> {
         let mut sizes = vec![0; sample.classes()];
         sample.class().iter().for_each(|&class| sizes[class] += 1);
-        let size = Size { rows: &sizes, columns: sample.features(), copies };
-        Self::for_size(size, params, memory)
+        let size = Size { rows: &sizes, columns: sample.features(), copies: COPIES };
+        Self::for_size(size, params)
     }
 
     /// The same for a table of some size.
-    pub fn for_size(size: Size<'_>, params: &Svml, memory: u64) -> Result<Self> {
+    pub fn for_size(size: Size<'_>, params: &Svml) -> Result<Self> {
         // The closed form of leave-one-out is that of the exact SVM.
         let exact = match params.landmarks {
             _ if params.criterion == Criterion::LeaveOneOut => true,
@@ -186,11 +226,11 @@ impl Approach {
         if exact {
             return Ok(Self::EXACT);
         }
-        Self::with_landmarks(size, params, memory)
+        Self::with_landmarks(size, params)
     }
 
-    /// Through landmarks: as many as are usual, or as memory allows.
-    fn with_landmarks(size: Size<'_>, params: &Svml, memory: u64) -> Result<Self> {
+    /// Through landmarks: as many as are usual, or as the limit on memory allows. Refused where there is not enough memory.
+    fn with_landmarks(size: Size<'_>, params: &Svml) -> Result<Self> {
         let classes = size.rows.len();
         let usual = |least: usize, per_class: usize| least.max(per_class * classes);
         let given = match params.landmarks {
@@ -201,47 +241,73 @@ impl Approach {
         let learn = count(usual(LEARN, LEARN_PER_CLASS));
         let ask = count(usual(ASK, ASK_PER_CLASS));
         let mut last = given.unwrap_or(usual(LAST, LAST_PER_CLASS));
-        loop {
-            let taken = size.bytes() + size.matrices([learn, ask, last]);
-            let (learn, ask, exact_if_less) = (Some(learn), Some(ask), given.is_none());
-            if taken <= memory {
-                let keep = (memory - taken).min(memory / KEPT_SHARE);
-                return Ok(Self { learn, ask, last: Some(last), exact_if_less, keep });
-            }
+        let rows = size.bytes();
+        let most = params.memory_limit.unwrap_or(rows + USUAL_MATRICES);
+        let matrices = loop {
+            let matrices = size.matrices([learn, ask, last]);
             let fewer = (FEWER * last as f64) as usize;
-            if given.is_some() || fewer < learn.unwrap_or(0) {
-                let rows: usize = size.rows.iter().sum();
-                return Err(Error::TooLarge {
-                    what: format!(
-                        "a fit to {rows} rows of {} columns through {last} landmarks",
-                        size.columns
-                    ),
-                    bytes: u128::from(taken),
-                    limit: u128::from(memory),
-                    remedy: Remedy::FewerLandmarks,
-                });
+            if rows + matrices <= most || given.is_some() || fewer < learn {
+                break matrices;
             }
             last = fewer;
+        };
+        // Exact final SVMs have the memory of those on landmarks whose part of K is kept.
+        let (memory, of_all) = (params.memory(), matrices + 8 * size.count() * last as u64);
+        let exact = match given {
+            None if size.count() <= 2 * PART as u64 => of_all.min(most.saturating_sub(rows)),
+            _ => 0,
+        };
+        // A start from gradients has exact SVMs of some rows of both halves, with the folds of each.
+        let start = match params.form {
+            FormChoice::Fixed(form) if params.starts_from_gradients(form, size.columns) => {
+                32 * size.count().min(GRADIENT_ROWS as u64).pow(2)
+            }
+            _ => 0,
+        };
+        let matrices = matrices.max(start);
+        let needed = rows + matrices.max(exact);
+        if needed > memory {
+            return Err(Error::TooLarge {
+                what: format!(
+                    "a fit to {} rows of {} columns through {last} landmarks",
+                    size.count(),
+                    size.columns
+                ),
+                bytes: u128::from(needed),
+                limit: u128::from(memory),
+                remedy: match params.memory_limit {
+                    Some(limit) if limit <= memory => Remedy::FewerLandmarks,
+                    _ => Remedy::FreeMemory,
+                },
+            });
         }
+        let all = 8 * size.count() * last.max(learn).max(ask) as u64;
+        let keep = (memory - rows - matrices).min(memory / KEPT_SHARE).min(all);
+        let (columns, needed) = (size.columns_in(exact), rows + (matrices + keep).max(exact));
+        let (learn, ask, last) = (Some(learn), Some(ask), Some(last));
+        Ok(Self { learn, ask, last, columns, needed, keep })
     }
 
     /// Of a sample of rows that are too many to be held together, the same for all of these: their SVMs are on landmarks.
-    pub fn with_all_rows(self, params: &Svml, classes: usize, memory: u64) -> Result<Self> {
+    pub fn with_all_rows(self, params: &Svml, classes: usize) -> Result<Self> {
         // Rows that lie elsewhere take no memory here, those that lie here are there already.
         let size = Size { rows: &vec![0; classes], columns: 0, copies: 0 };
-        let of_all = Self::with_landmarks(size, params, memory)?;
-        Ok(Self { learn: self.learn, exact_if_less: false, ..of_all })
+        let of_all = Self::with_landmarks(size, params)?;
+        Ok(Self { learn: self.learn, columns: 0, ..of_all })
     }
 
     /// About how many bytes a fit to a table of this size will use at most.
-    pub fn bytes(&self, size: Size<'_>) -> u64 {
-        let n = size.rows.iter().sum::<usize>() as u64;
-        let (Some(learn), Some(ask), Some(last)) = (self.learn, self.ask, self.last) else {
-            let largest = pair_sizes(size.rows).max().unwrap_or(0) as u64;
-            return size.bytes() + 8 * (n * n + 2 * largest * largest);
+    pub fn bytes(&self, size: Size<'_>, params: &Svml) -> u64 {
+        if self.learn.is_some() {
+            return self.needed;
+        }
+        let largest = pair_sizes(size.rows).max().unwrap_or(0) as u64;
+        let squares = match params.criterion {
+            Criterion::LeaveOneOut => 4,
+            // Two folds of each pair, one for each thread.
+            _ => (2 * pairs(size.rows.len()).len()).min(rayon::current_num_threads().max(2)),
         };
-        let kept = self.keep.min(8 * n * last.max(learn) as u64);
-        size.bytes() + size.matrices([learn, ask, last]) + kept
+        size.bytes() + 8 * (size.count().pow(2) + squares as u64 * largest.pow(2))
     }
 
     /// The parameters of learning.
@@ -258,17 +324,9 @@ impl Approach {
     }
 
     /// Landmarks of the final SVMs, given the rows that are likely to be support vectors of each pair of classes: none if
-    /// exact SVMs are less work and their columns of K do not take more than `memory` bytes.
-    pub fn finally(
-        &self,
-        (rows, classes): (usize, usize),
-        likely: &[Vec<usize>],
-        memory: u64,
-    ) -> Option<usize> {
+    /// exact SVMs are less work and have few enough columns of K.
+    pub fn finally(&self, classes: usize, likely: &[Vec<usize>]) -> Option<usize> {
         let last = self.last?;
-        if !self.exact_if_less || likely.is_empty() {
-            return Some(last);
-        }
         let m = (2 * last / classes) as f64;
         let sizes = || likely.iter().map(|rows| rows.len() as f64);
         let exact: f64 = sizes().map(|s| s.powi(3)).sum();
@@ -276,10 +334,8 @@ impl Approach {
         let mut all: Vec<usize> = likely.concat();
         all.sort_unstable();
         all.dedup();
-        let largest = likely.iter().map(Vec::len).max().unwrap_or(0) as u64;
-        // Some more rows may turn out to be support vectors.
-        let bytes = 12 * (rows as u64 * all.len() as u64 + 2 * largest * largest);
-        if exact <= landmarks && bytes <= memory { None } else { Some(last) }
+        let fit = !all.is_empty() && all.len() <= self.columns;
+        if exact <= landmarks && fit { None } else { Some(last) }
     }
 }
 

@@ -17,7 +17,7 @@ use super::descent::{SvmlFit, TrainedOn, descend};
 use super::{COST_RANGE, FormChoice, Svml, learn_form};
 use crate::calibrate;
 use crate::data::folds::{self, Dealt, Fold, Part};
-use crate::data::{LabelledRows, OwnedSample, Sample, pairs};
+use crate::data::{LabelledRows, OwnedSample, PairRows, Sample, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Gram};
 use crate::landmarks::{Guess, LandmarkProblems, LandmarkSvms, Landmarks, Problem};
@@ -68,8 +68,12 @@ const MOST_DEALS: u64 = 4;
 /// With landmarks and so many rows one quarter of each half is asked: half of the rows tell enough.
 const MANY_ROWS: usize = 8000;
 /// What is left to do after learning on a half, as a multiple of what is usual: the SVMs on all rows have four times the
-/// rows of those of two folds of a half.
-const LEFT_TO_DO: u32 = 32;
+/// rows of those of two folds of a half, and so much more work where most of it is that of factors.
+const LEFT_TO_DO: f64 = 32.0;
+/// The same where most of it are the entries of K and the gradient, of which K on all rows has four times as many.
+const LEFT_TO_DO_WITH_K: f64 = 2.0;
+/// An entry of K costs about as much as so many columns more.
+const EXPONENTIAL: usize = 20;
 /// The same with landmarks, where the work grows with the rows, and with the square of the landmarks.
 const LEFT_TO_DO_ON_LANDMARKS: u32 = 6;
 
@@ -175,7 +179,7 @@ impl<'a> Halves<'a> {
         let watch = run.watch().clone();
         let left = match params.landmarks {
             LandmarkChoice::Count(_) => LEFT_TO_DO_ON_LANDMARKS,
-            _ => LEFT_TO_DO,
+            _ => self.left_to_do(),
         };
         let learn = |half: usize, run: &mut Run<'_>| {
             let sample = self.half(half)?;
@@ -223,6 +227,17 @@ impl<'a> Halves<'a> {
         let steps = learned.iter_mut().flat_map(|fit| &mut fit.trace);
         steps.for_each(|step| *step = step.on_half());
         Ok(learned)
+    }
+
+    /// What exact SVMs leave to do after learning on a half, from the work of one evaluation there.
+    fn left_to_do(&self) -> u32 {
+        let of_pairs = self.sample.all().of_pairs(self.sample.classes());
+        let cube = |rows: &PairRows| (rows.index.len() as f64 / 4.0).powi(3) * 2.0 / 3.0;
+        let factors: f64 = of_pairs.iter().map(cube).sum();
+        let columns = (self.sample.features() + EXPONENTIAL) as f64;
+        let kernel = (self.sample.rows() as f64 / 2.0).powi(2) * columns;
+        let left = LEFT_TO_DO * factors + LEFT_TO_DO_WITH_K * kernel;
+        (left / (factors + kernel)).ceil() as u32
     }
 
     /// Asks each quarter with the metric and C of the half that it is not part of, for each multiple of C.

@@ -153,8 +153,8 @@ parameters! {
         /// Whether SVMs are trained on landmarks, rows that represent all others, and on how many: auto, exact (none)
         /// or a number.
         landmarks: LandmarkChoice = LandmarkChoice::Auto, "auto, exact or a number of at least 1";
-        /// Limit in bytes for kernel matrices and what is computed from them; none: three quarters of the free memory of
-        /// the computer, or of the container it runs in. For two classes, exact SVMs need 16 n^2 bytes, 8 n^2 more for
+        /// Limit in bytes for kernel matrices and what is computed from them; none: as usual, and refused where that is
+        /// more than three quarters of the free memory of the computer, or of the container it runs in. For two classes, exact SVMs need 16 n^2 bytes, 8 n^2 more for
         /// each further fold that is trained at the same time if there is room, and 40 n^2 for leave-one-out. With
         /// landmarks, the rows count too, three times, or once beyond 131,072 rows; fewer landmarks are used if the usual
         /// number does not fit.
@@ -193,11 +193,11 @@ impl Svml {
         sizes.retain(|&size| size > 0);
         let copies = if are_learned_from_in_parts(data.rows(), self) { 1 } else { COPIES };
         let size = Size { rows: &sizes, columns: data.columns(), copies };
-        match Approach::for_size(size, self, self.memory()) {
-            Ok(approach) => approach.bytes(size),
+        match Approach::for_size(size, self) {
+            Ok(approach) => approach.bytes(size, self),
             // That is refused by the fit.
             Err(Error::TooLarge { bytes, .. }) => u64::try_from(bytes).unwrap_or(u64::MAX),
-            Err(_) => Approach::EXACT.bytes(size),
+            Err(_) => Approach::EXACT.bytes(size, self),
         }
     }
 
@@ -216,7 +216,7 @@ impl Svml {
     }
 
     /// Whether L of this form, if it is given, starts from gradients.
-    fn starts_from_gradients(&self, form: Form, features: usize) -> bool {
+    pub(crate) fn starts_from_gradients(&self, form: Form, features: usize) -> bool {
         match self.init {
             Init::Gradients => true,
             Init::Auto => matches!(form, Form::Rank(_)) && features <= MOST_COLUMNS,
@@ -226,7 +226,7 @@ impl Svml {
 
     /// How many bytes a fit may use.
     pub(crate) fn memory(&self) -> u64 {
-        self.memory_limit.unwrap_or_else(crate::memory::free)
+        crate::memory::usable(self.memory_limit)
     }
 
     /// The surrogate with its steepness.
@@ -299,7 +299,7 @@ impl Learner for Svml {
     fn learn(&self, sample: &Sample<'_>, run: &mut Run<'_>) -> Result<Learned> {
         self.validate(sample.features())?;
         self.check_form(sample.features(), self.memory())?;
-        let approach = Approach::of(sample, COPIES, self, self.memory())?;
+        let approach = Approach::of(sample, self)?;
         if let FormChoice::Fixed(form) = self.form {
             let params = approach.learning(self);
             let fit = learn_form(sample, form, &params, run)?;

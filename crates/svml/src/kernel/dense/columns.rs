@@ -128,27 +128,39 @@ impl<'a> Columns<'a> {
 
     /// k(x_i, x_j) for all rows i.
     pub fn get(&self, j: usize) -> &[f64] {
+        // Before anything else: another task may compute the same column, which counts once.
+        let known = self.watch.columns();
         if let Some(column) = self.columns[j].get() {
             return column;
         }
+        if !self.watch.is_room_for(known + 1) {
+            return &self.none;
+        }
         match self.compute(&[j]).and_then(|mut columns| columns.pop()) {
             // Nothing in here waits for another task.
-            Some(column) => self.columns[j].get_or_init(|| column),
+            Some(column) => self.columns[j].get_or_init(|| {
+                self.watch.count_columns(1);
+                column
+            }),
             None => &self.none,
         }
     }
 
     /// Computes together those of `wanted` that are not there yet.
     pub fn prefetch(&self, wanted: &[usize]) {
+        let known = self.watch.columns();
         let missing = wanted.iter().copied().filter(|&j| self.columns[j].get().is_none());
         let missing: Vec<usize> = missing.collect();
+        if !self.watch.is_room_for(known + missing.len()) {
+            return;
+        }
         parallel::for_each(missing.chunks(TILE_ROWS), |chunk| {
             for (&j, column) in chunk.iter().zip(self.compute(chunk).unwrap_or_default()) {
                 // Another task may have been first, with the same bits.
-                if let (Err(column), Ok(mut spare)) =
-                    (self.columns[j].set(column), self.spare.lock())
-                {
-                    spare.push(column);
+                match (self.columns[j].set(column), self.spare.lock()) {
+                    (Ok(()), _) => self.watch.count_columns(1),
+                    (Err(column), Ok(mut spare)) => spare.push(column),
+                    _ => {}
                 }
             }
         });

@@ -56,6 +56,9 @@ struct Border {
 impl<'g, 'x> DenseFactor<'g, 'x> {
     pub fn new(gram: &'g DenseGram<'x>, set: &[usize], ridge: &[f64]) -> Result<Self> {
         let n = set.len();
+        // Where there is no room for all columns, none is needed for the square either.
+        gram.prefetch(set);
+        gram.watch.check()?;
         let mut a = gram.buffer(n.saturating_mul(n))?;
         gram.gather_square(&mut a, set);
         a.iter_mut().step_by(n + 1).zip(ridge).for_each(|(a, r)| *a += r);
@@ -152,6 +155,7 @@ impl Factor for DenseFactor<'_, '_> {
             return Ok(());
         };
         self.gram.prefetch(&added.iter().map(|&i| set[i]).collect::<Vec<_>>());
+        self.gram.watch.check()?;
         let changes: Vec<Change> = (added.iter().map(|&i| Change::Added(set[i])))
             .chain(removed.into_iter().map(Change::Removed))
             .collect();
