@@ -46,7 +46,7 @@ macro_rules! paper {
         concat!(
             "svml:",
             $form,
-            ",criterion=hold_out,surrogate=sigmoid,lambda=0.1",
+            ",criterion=hold_out,init=scaled,surrogate=sigmoid,lambda=0.1",
             ",optimiser=conjugate_gradients,tolerance=0.001,cross_fit=false,landmarks=exact"
         )
     };

@@ -262,7 +262,10 @@ fn a_model_that_is_no_better_than_guessing_says_so() {
     assert_eq!(value["honest"]["no_better_than_guessing"], true);
     let shown = sandbox.svml(&["show", "m"]).code(0).out;
     for text in [&run.out, &shown] {
-        assert!(text.contains("This is not better than guessing, to within three"), "{text}");
+        assert!(
+            text.contains("Neither this error nor the log loss is better than guessing"),
+            "{text}"
+        );
     }
     assert!(run.err.contains("warning: on held-out rows"), "{}", run.err);
 }

@@ -192,7 +192,7 @@ fn units_and_origins_do_not_matter() {
 #[test]
 fn names_of_classes_do_not_matter() {
     let (data, new) = (generated(120, 2, 0), generated(50, 2, 3));
-    let renamed = data.group_classes(|c| if c == "inside" { "17" } else { "2e3" }.to_owned());
+    let renamed = data.group_classes(|c| if c == "inside" { "17" } else { "2000" }.to_owned());
     assert_eq!(renamed.classes(), ["17", "2000"]);
     for form in FORMS {
         let decide = |data: &Dataset| {

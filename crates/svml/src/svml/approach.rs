@@ -93,6 +93,9 @@ const STEPS: f64 = 6.0;
 /// as those of 50 classes and more do. It does not depend on the computer, so that the same call gives the same model
 /// everywhere.
 const USUAL_MATRICES: u64 = 4 << 30;
+/// Bytes of exact final SVMs without a limit on memory: of all rows of two classes up to 8,000, of 12,000 support vectors
+/// among 16,000 rows of many classes.
+const USUAL_EXACT: u64 = 2 << 30;
 /// While an exact final SVM is trained, its factor, what has changed since, and columns of its inverse are about so many
 /// squares of its support vectors.
 const EXACT_SQUARES: u64 = 3;
@@ -162,13 +165,24 @@ impl Size<'_> {
             + 8 * OUTPUTS * asked * pairs(classes).len() as u64
     }
 
+    /// The rows of the largest pair of classes, and how many squares of support vectors exact final SVMs take.
+    fn exact_squares(&self) -> (u64, u64) {
+        let largest = pair_sizes(self.rows).max().unwrap_or(0) as u64;
+        (largest, EXACT_SQUARES * pairs(self.rows.len()).len().min(EXACT_AT_ONCE) as u64)
+    }
+
+    /// Bytes of exact final SVMs whose support vectors are all rows.
+    fn exact_bytes(&self) -> u64 {
+        let (largest, squares) = self.exact_squares();
+        8 * (self.count().pow(2) + squares * largest.pow(2))
+    }
+
     /// How many columns of K exact final SVMs may have in so many bytes.
     fn columns_in(&self, bytes: u64) -> usize {
         let (n, numbers) = (self.count() as f64, bytes as f64 / 8.0);
-        let largest = pair_sizes(self.rows).max().unwrap_or(0) as f64;
-        let at_once = pairs(self.rows.len()).len().min(EXACT_AT_ONCE);
+        let (largest, squares) = self.exact_squares();
+        let (largest, squares) = (largest as f64, squares as f64);
         // n c + squares min(c, largest)^2 = numbers
-        let squares = (EXACT_SQUARES as usize * at_once) as f64;
         let columns = ((n * n + 4.0 * squares * numbers).sqrt() - n) / (2.0 * squares);
         match columns <= largest {
             true => columns as usize,
@@ -251,10 +265,11 @@ impl Approach {
             }
             last = fewer;
         };
-        // Exact final SVMs have the memory of those on landmarks whose part of K is kept.
-        let (memory, of_all) = (params.memory(), matrices + 8 * size.count() * last as u64);
+        // Exact final SVMs may have what they need with all rows as support vectors, if there is room for that.
+        let memory = params.memory();
+        let room = params.memory_limit.map_or(USUAL_EXACT, |limit| limit.saturating_sub(rows));
         let exact = match given {
-            None if size.count() <= 2 * PART as u64 => of_all.min(most.saturating_sub(rows)),
+            None if size.count() <= 2 * PART as u64 => size.exact_bytes().min(room),
             _ => 0,
         };
         // A start from gradients has exact SVMs of some rows of both halves, with the folds of each.

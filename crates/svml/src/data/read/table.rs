@@ -23,6 +23,9 @@ use crate::data::{Delimiter, MAX_COLUMNS, MAX_DENSE_BYTES};
 /// How many of the first rows decide whether a column is read as numbers.
 const SAMPLE: usize = 100;
 
+/// In more rows than this a class that the first row alone has is rather the name of its column.
+const ROWS_TO_TELL: usize = 20;
+
 /// Cells of a rectangular table. Lines fit 32 bits because an input has at most 2 GiB.
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -475,7 +478,8 @@ impl Table {
         let named = is_text(&self.first[target]);
         let classes = self.counts(target, below());
         let distinct = classes.iter().filter(|count| **count > 0).count();
-        if named && classes.iter().sum::<usize>() >= 2 * distinct {
+        // In few rows a class that is there once is no news.
+        if named && self.rows() > ROWS_TO_TELL && classes.iter().sum::<usize>() >= 2 * distinct {
             return true;
         }
         let others = (0..self.width()).filter(|&column| !(named && column == target));
