@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use svml::data::Schema;
 use svml::figures::Relevance;
-use svml::{Form, Honest, Kernel, Method, Model, Report, Stage, Step};
+use svml::{ClassWeight, Form, Honest, Kernel, Method, Model, Report, Stage, Step};
 
 use crate::console::Console;
 
@@ -319,7 +319,11 @@ fn learning(model: &Model) -> String {
         format!(" and {} on the early-stopping rows", percent(error))
     });
     let valid = percent(svml.valid_error);
-    format!("Errors during learning: {valid} on the validation rows{stopping}.\n{kept}")
+    let weighted = match &report.method {
+        Method::Svml(svml) if svml.class_weight != ClassWeight::None => ", weighted by class",
+        _ => "",
+    };
+    format!("Errors during learning{weighted}: {valid} on the validation rows{stopping}.\n{kept}")
 }
 
 /// An SVM of the mean, or one that it was compared with.

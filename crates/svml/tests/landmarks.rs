@@ -360,7 +360,9 @@ fn memory_that_is_needed_grows_with_the_rows_through_landmarks() {
     assert!(needed(&small, Svml::default()) >= 16 * 1000 * 1000);
     let exact = Svml { landmarks: LandmarkChoice::Exact, ..Svml::default() };
     assert!(needed(&large, exact) >= 16 * 20_000 * 20_000);
-    assert!(needed(&large, Svml::default()) < 1 << 30);
+    assert!(needed(&large, Svml::default()) < 5 << 29);
+    let some = Svml { landmarks: LandmarkChoice::Count(2000), ..Svml::default() };
+    assert!(needed(&large, some) < 1 << 30);
     let little = Svml { memory_limit: Some(200 << 20), ..Svml::default() };
     assert!(needed(&large, little) < needed(&large, Svml::default()));
 }
@@ -623,7 +625,13 @@ fn rare(rows: usize) -> Dataset {
 #[test]
 fn a_rare_class_keeps_to_the_plan() {
     let data = rare(5600);
-    let model = Model::fit(&data, Svml { form: Form::Sphere.into(), ..Svml::default() }).unwrap();
+    let fit = |memory_limit: Option<u64>| {
+        let form = Form::Sphere.into();
+        Model::fit(&data, Svml { form, memory_limit, ..Svml::default() }).unwrap()
+    };
+    let exact = fit(None);
+    assert!(exact.report().landmarks.unwrap().in_model.is_none() && exact.report().refitted);
+    let model = fit(Some(200 << 20));
     let landmarks = model.report().landmarks.unwrap();
     assert!(landmarks.in_model.is_some_and(|count| count <= 2000), "{landmarks:?}");
     assert!(model.support_rows().len() <= 2000 && model.report().refitted, "{model}");

@@ -691,7 +691,7 @@ impl Plan {
                 kernel: member.kind.kernel,
                 cost: member.cost(),
                 loss: None,
-                error: halves.wrong(&member.cross.outputs[multiple]).mean(),
+                error: halves.as_they_are(halves.wrong(&member.cross.outputs[multiple])).mean(),
                 weight,
                 chosen: weight > 0.0,
             })
