@@ -97,11 +97,9 @@ impl<'a> Halves<'a> {
         if sample.classes() < rare.len() + 2 {
             return None;
         }
-        let observations = |row: usize| match rare.contains(&rows.class[row]) {
-            true => 0,
-            false => rows.copies.map_or(1, |copies| copies[row]),
-        };
-        let copies: Vec<u64> = (0..sample.rows()).map(observations).collect();
+        let is_rare = |class: usize| rare.contains(&class);
+        let copies = |(row, &class)| if is_rare(class) { 0 } else { sample.copies(row) };
+        let copies: Vec<u64> = rows.class.iter().enumerate().map(copies).collect();
         let asked_rows = Dealt { copies: Some(&copies), ..rows };
         let deals = (ENOUGH_ASKED / rows.total().max(1)).clamp(1, MOST_DEALS);
         let (mut quarters, mut halves) = (Vec::new(), Vec::new());
@@ -115,7 +113,6 @@ impl<'a> Halves<'a> {
             let enough = |half: &OwnedSample| {
                 let mut counts = vec![0_u64; sample.classes()];
                 half.dealt().for_each(|(class, copies)| counts[class] += copies);
-                let is_rare = |class: usize| rare.contains(&class);
                 counts.iter().enumerate().all(|(class, &count)| count >= 2 || is_rare(class))
             };
             if dealt.len() < 2 * PER_HALF || !of_deal.iter().all(enough) {
@@ -586,14 +583,11 @@ struct Asked {
 
 /// Classes that have too few observations for two in each half; none if rows belong to groups, which are not divided.
 pub(crate) fn rare_classes(sample: &Sample<'_>) -> Vec<usize> {
-    let Dealt { class, copies, groups } = sample.dealt();
-    if groups.is_some() {
+    if sample.groups().is_some() {
         return Vec::new();
     }
     let mut counts = vec![0; sample.classes()];
-    for (row, &class) in class.iter().enumerate() {
-        counts[class] += copies.map_or(1, |copies| copies[row]);
-    }
+    (sample.class().iter().enumerate()).for_each(|(i, &class)| counts[class] += sample.copies(i));
     (0..counts.len()).filter(|&class| counts[class] < 2 * PER_HALF as u64).collect()
 }
 
