@@ -8,8 +8,8 @@
 //!    pairs that agree in all columns but k, a share p_k = E / (E + N_k) of those that agree elsewhere agrees in k too, and
 //!    a share q_k of all pairs of the class. Repeats that chance explains have p_k near q_k for some k; they are suspicious
 //!    if (p_k - q_k) / (1 - q_k) is above [`SUSPICIOUS`] for all columns.
-//! 2. Suspicious repeats are copies if nearly all rows that agree in the column with most different values, which are many,
-//!    agree in all columns and in the class; or if every row is there equally often.
+//! 2. Suspicious repeats are copies if most rows that agree in the column with most different values, which are many, agree in
+//!    all columns, and nearly all of these in the class too; or if every row is there equally often.
 //! 3. Other suspicious repeats are dealt one by one, with a warning.
 
 use std::fmt;
@@ -76,7 +76,9 @@ const SUSPICIOUS: f64 = 0.25;
 const LEAST_PAIRS: f64 = 3.0;
 /// A column has many different values if these are more than one for so many rows.
 const ROWS_PER_VALUE: usize = 4;
-/// The share of pairs that agree in that column which agree in all, if they are copies. It is at most 0.5 on public tables.
+/// The share of pairs that agree in that column which agree in all, if they are copies. It is at most 0.1 on public tables.
+const MOST: f64 = 0.5;
+/// The share of pairs that agree in all columns which have the same class, if they are copies.
 const NEARLY_ALL: f64 = 0.9;
 /// So many different rows are not all there equally often by chance.
 const LEAST_DISTINCT: usize = 20;
@@ -180,13 +182,16 @@ impl<'a> Hashes<'a> {
         all.iter().zip(least).any(|(pairs, least)| *pairs >= LEAST_PAIRS && least > SUSPICIOUS)
     }
 
-    /// Whether the column with most different values has many, and nearly all pairs of rows that agree in it are among the
-    /// `equal` pairs that agree in everything.
+    /// Whether the column with most different values has many, most pairs of rows that agree in it agree in all columns, and
+    /// nearly all of these are among the `equal` pairs that have the same class.
     fn agree_in_all(&self, equal: f64) -> bool {
+        let alike = pairs(&counts_of(self.of(0..self.x.cols())));
         let of_column = |column: &std::ops::Range<usize>| counts_of(self.of(column.clone()));
         let most = self.columns.iter().map(of_column).max_by_key(Vec::len);
         most.is_some_and(|counts| {
-            counts.len() * ROWS_PER_VALUE > self.x.rows() && equal >= NEARLY_ALL * pairs(&counts)
+            counts.len() * ROWS_PER_VALUE > self.x.rows()
+                && alike >= MOST * pairs(&counts)
+                && equal >= NEARLY_ALL * alike
         })
     }
 
