@@ -84,6 +84,13 @@ def lazily(X, y, sizes=SIZES):
     return da.from_array(X, chunks=(sizes, -1)), da.from_array(y, chunks=(sizes,))
 
 
+def test_copies_are_warned_of(client):
+    X, y = rows(400)
+    twice = lazily(np.r_[X, X], np.r_[y, y], (400, 400))
+    with pytest.warns(UserWarning, match="if they are copies of one observation, remove them"):
+        SVMLClassifier(**QUICK, client=client).fit(*twice)
+
+
 def in_process(X, y, sizes=SIZES, weights=None, **params):
     """The model of parts of these sizes that are asked without Dask."""
     classes = np.unique(y)

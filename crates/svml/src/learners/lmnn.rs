@@ -545,6 +545,33 @@ fn whitener(a: &Matrix, differences: Option<&Matrix>, watch: &Watch) -> Result<O
 mod tests {
     use super::*;
 
+    /// A row that stands for equal observations is these: the others of its kind are its nearest.
+    #[test]
+    fn equal_observations_are_the_first_targets_of_each_other() {
+        let row = [0, 0, 1, 2, 2, 2, 3, 4, 4];
+        let of = |i: usize, k: usize| ((i * (2 * k + 3)) as f64 * 0.7).sin();
+        let (all, merged) =
+            (Matrix::from_fn(9, 2, |i, k| of(row[i], k)), Matrix::from_fn(5, 2, of));
+        let class = row.map(|i| usize::from(i > 2));
+        let copies = [2, 1, 3, 1, 2];
+        let weight = copies.map(|m| m as f64);
+        let one_by_one = Sample::new(&all, &class, &[1.0; 9], 2).unwrap();
+        let together = Sample::new(&merged, &[0, 0, 0, 1, 1], &weight, 2).unwrap();
+        let together = together.with_copies(&copies);
+        let l = Matrix::from_fn(2, 2, |i, k| 0.5 + 0.3 * i as f64 - 0.4 * k as f64);
+        for neighbours in 1..4 {
+            let evaluate = |sample: &Sample<'_>| {
+                let problem = LmnnProblem::new(sample, neighbours, 0.6, &Watch::default()).unwrap();
+                problem.evaluate(&l, 0.1, &Watch::default()).unwrap()
+            };
+            let (a, b) = (evaluate(&one_by_one), evaluate(&together));
+            assert!(a.loss > 0.1 && (a.loss - b.loss).abs() < 1e-12, "{} {}", a.loss, b.loss);
+            for (a, b) in a.q.as_slice().iter().zip(b.q.as_slice()) {
+                assert!((a - b).abs() < 1e-12, "{neighbours}: {a} {b}");
+            }
+        }
+    }
+
     /// W'W is the inverse of A where A is not zero, however W is found.
     #[test]
     fn differences_whiten_as_their_products_do() {

@@ -298,3 +298,27 @@ struct Near {
     e: Vec<f64>,
     zeros: Vec<f64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row that stands for three equal observations is these three: each has the other two as neighbours.
+    #[test]
+    fn equal_observations_are_neighbours_of_each_other() {
+        let all = Matrix::from_fn(9, 2, |i, k| (((i / 3) * (2 * k + 3)) as f64 * 0.7).sin());
+        let merged = all.select_rows(&[0, 3, 6]);
+        let (class, weight) = ([0, 0, 0, 0, 0, 0, 1, 1, 1], [1.0; 9]);
+        let l = Matrix::from_fn(2, 2, |i, k| 0.5 + 0.3 * i as f64 - 0.4 * k as f64);
+        let value = |sample: &Sample<'_>| {
+            NcaLoss::new(sample).value_and_gradient(&l, &Watch::default()).unwrap()
+        };
+        let one_by_one = value(&Sample::new(&all, &class, &weight, 2).unwrap());
+        let together = Sample::new(&merged, &[0, 0, 1], &[3.0; 3], 2).unwrap().with_copies(&[3; 3]);
+        let together = value(&together);
+        assert!(one_by_one.0 > 0.01 && (one_by_one.0 - together.0).abs() < 1e-14);
+        for (a, b) in one_by_one.1.as_slice().iter().zip(together.1.as_slice()) {
+            assert!((a - b).abs() < 1e-14, "{a} {b}");
+        }
+    }
+}
