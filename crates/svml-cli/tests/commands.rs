@@ -247,6 +247,22 @@ fn few_directions_are_one_svm_and_said_so() {
     assert!(shown.contains("Kernel           gaussian, exp(-|L (x - z)|^2)\n"), "{shown}");
 }
 
+/// A table written twice: the copies are on one side of each split, in one fold, and that is said.
+#[test]
+fn copies_stay_together() {
+    let sandbox = Sandbox::new();
+    let data = generated(120);
+    let twice = data.select(&(0..240).map(|i| i / 2).collect::<Vec<_>>());
+    sandbox.write_table("t.csv", &twice);
+    let run = sandbox.svml(&["compare", "t.csv", "--splits", "2"]).code(0);
+    assert!(run.err.contains("copies of one observation, which are on one side"), "{}", run.err);
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m"]).code(0);
+    assert!(run.err.contains("120 of 240 rows repeat another row"), "{}", run.err);
+    let run = sandbox.svml(&["train", "t.csv", "-o", "m", "--set", "equal_rows=observations"]);
+    assert!(!run.code(0).err.contains("repeat another row"));
+    sandbox.svml(&["train", "t.csv", "-o", "m", "--set", "equal_rows=both"]).code(2);
+}
+
 #[test]
 fn a_model_that_is_no_better_than_guessing_says_so() {
     let sandbox = Sandbox::new();

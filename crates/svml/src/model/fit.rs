@@ -304,18 +304,18 @@ fn estimate_warning(rows: &TrainingRows, rare: &[usize], is_there: bool) -> Opti
         (1, _) => Some(format!("class {} has only {count} rows", names[0])),
         _ => Some(format!("classes {} have only {count} rows together", listed(&names, 5))),
     };
+    const NOT_WEIGHED: &str = "and its SVMs were not weighed on such rows";
     match (few, is_there) {
         (Some(few), true) => Some(format!(
-            "{few}: learned and predicted like the others, but left out of the error on held-out rows, which needs 4 rows of a class"
+            "{few}: learned and predicted, but left out of the error on held-out rows, which needs 4 rows of a class"
         )),
         (Some(few), false) => Some(format!(
-            "{few}, and an error on held-out rows needs 4 rows of each of two classes: this model has none, and what it consists of was not chosen by one"
+            "{few}: this model has no error on held-out rows, which needs 4 rows of each of two classes, {NOT_WEIGHED}"
         )),
         (None, true) => None,
-        (None, false) => Some(
-            "some class is in too few groups for an error on held-out groups: this model has none, and what it consists of was not chosen by one"
-                .to_owned(),
-        ),
+        (None, false) => Some(format!(
+            "some class is in too few groups: this model has no error on held-out groups, {NOT_WEIGHED}"
+        )),
     }
 }
 
