@@ -1,6 +1,6 @@
 """Memory of a fit with a rare class: what the command announces, and the most that it uses.
 
-python3 benches/memory.py [--svml PATH] [--rows 20000] [--only TEXT] prints a table for Markdown.
+python3 benches/memory.py [--svml PATH] [--time-limit SECONDS] [--only TEXT] prints a table for Markdown.
 """
 
 import argparse
