@@ -68,9 +68,9 @@ impl TryFrom<String> for EqualRows {
     }
 }
 
-/// How much more often than by chance rows that agree in all other columns agree in each column. On public tables
-/// whose repeats are known to be observations it is at most 0.14, on tables of 2 to 5 small integers that were written twice or
-/// oversampled at least 0.29, and on tables of measured numbers 0.5 to 1.
+/// How much more often than by chance rows that agree in all other columns agree in each column. On public tables of
+/// categories it is at most 0.14; 0.5 to 1 on measured numbers that were written twice or oversampled. On small integers that
+/// were it is 0.29 and more, but below this where there are so few cells that chance alone repeats most rows.
 const SUSPICIOUS: f64 = 0.25;
 /// So many equal pairs of a class are enough to tell.
 const LEAST_PAIRS: f64 = 3.0;
